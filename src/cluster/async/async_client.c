@@ -24,7 +24,7 @@ typedef struct flight {
     uint64_t number;    /* `step` of its messages */
     uint32_t n_left;    /* owners that have not acknowledged the push */
     bool *acknowledged; /* n_ranks */
-    double norm2;       /* of all its gradients so far */
+    double norm2;       /* sum of squares of all its gradients so far */
     uint64_t staleness; /* the largest so far */
 } flight;
 
@@ -32,18 +32,20 @@ typedef struct async_client {
     tn_exchange x;
     uint32_t n_ranks, permits;
     tn_async_server *server;
-    float *residual;           /* of dense gradients in 16 bits */
+    float *residual;           /* rounding errors of dense gradients in 16 bits */
     tn_out_message **outgoing; /* n_ranks: of one push */
     tn_keyset none;            /* no keys */
     uint64_t n_pulled, n_pushed;
-    uint32_t order[TN_PERMITS_MAX]; /* flights by number of the pull, modulo permits */
+    /* indexes into `flight` by number of the pull, modulo permits */
+    uint32_t order[TN_PERMITS_MAX];
 
     pthread_mutex_t lock;
     flight flight[TN_PERMITS_MAX]; /* permits; guarded by lock in part */
-    tn_in_message **newest;        /* guarded by lock: last weights of each rank, not read yet .. */
-    uint64_t acknowledged;         /* .. number of the newest push that was, .. */
-    double norm;                   /* .. the norm of its gradients before the global clip .. */
-    uint64_t staleness;            /* .. and the largest since the worker asked */
+    /* guarded by lock, like the rest: last weights of each rank, not read yet */
+    tn_in_message **newest;
+    uint64_t acknowledged; /* number of the newest acknowledged push */
+    double norm;           /* norm of that push's gradients before the global clip */
+    uint64_t staleness;    /* largest staleness since the worker asked */
 } async_client;
 
 /* ---- replies, on the worker's thread ---- */

@@ -9,7 +9,7 @@
  *
  *     g += dc * g * g * (w - w when it was pulled)        before all else of ps/optim/rule.h
  *
- * g * g stands for the diagonal of the Hessian: Zheng et al., Asynchronous SGD with Delay
+ * g * g replaces the diagonal of the Hessian: Zheng et al., Asynchronous SGD with Delay
  * Compensation (2017). `dc` is an option of each optimizer; where it is 0 everywhere nothing is
  * kept. From a pull until its push the owner keeps what it sent: the rows, and its range of the
  * dense vector at that moment, which is at most one message newer than what the worker computes
@@ -51,9 +51,9 @@ typedef struct pull_slot {
     struct pull_slot *next;
     tn_owner_pull pull;
     tn_push_params push;
-    tn_owner_floats grads;  /* of the push */
+    tn_owner_floats grads;  /* gradients of the push */
     tn_frame asked, pushed; /* the requests, without payload */
-    uint64_t updates;       /* of the shard, when the rows were given first */
+    uint64_t updates;       /* updates of the shard, when the rows were given first */
     tn_owner_floats delayed;
     push_done done; /* guarded by lock: the last push that was applied from here */
 } pull_slot;
@@ -65,7 +65,7 @@ typedef struct lost_answer {
 } lost_answer;
 
 typedef struct own_pull {
-    tn_keyset keys; /* of this shard; kept at this address: ps/table/lookup.c */
+    tn_keyset keys; /* keys of this shard; kept at this address: ps/table/lookup.c */
     uint32_t *first;
     uint64_t updates;
     tn_owner_floats delayed;
@@ -78,7 +78,7 @@ struct tn_async_server {
     size_t dense; /* floats of the shard's range */
     tn_dense_run *moving;
     uint32_t n_moving;
-    pull_slot (*rank)[TN_PERMITS_MAX]; /* of each rank: permits */
+    pull_slot (*rank)[TN_PERMITS_MAX]; /* permits for each rank */
     own_pull own[TN_PERMITS_MAX];
     bool delays; /* some rule has delay compensation */
     _Atomic uint64_t updates;
@@ -89,9 +89,9 @@ struct tn_async_server {
     atomic_bool stop;
 
     pthread_mutex_t lock;
-    pull_slot *first, *last; /* guarded by lock: the inbox, oldest first .. */
+    pull_slot *first, *last; /* guarded by lock, like the rest: the inbox, oldest first */
     lost_answer again[AGAIN_MAX];
-    uint32_t n_again; /* .. and pushes whose replies are sent again */
+    uint32_t n_again; /* pushes whose replies are sent again */
 };
 
 /* One update, on the thread of the caller. */
@@ -99,10 +99,10 @@ typedef struct update {
     tn_team *team;
     tn_gradients grads; /* dense: of the shard's range */
     tn_push push;       /* all but step */
-    double norm;        /* of the whole push; 0: not known */
+    double norm;        /* norm of the whole push; 0: not known */
     uint64_t pulled;    /* updates when it was pulled */
     tn_owner_floats *delayed;
-    tn_owner_floats *now; /* of the calling thread */
+    tn_owner_floats *now; /* memory of the calling thread */
 } update;
 
 /* ---- delay compensation ---- */
@@ -184,7 +184,7 @@ static tn_status compensate(tn_shard *shard, update *u, tn_error *err)
 
 /* ---- one update, and the requests of the own rank ---- */
 
-/* Running statistics have no gradient: their new value stands in its place. */
+/* Moves running statistics, which have no gradient: their new value is in its place. */
 static void move(tn_async_server *s, const float *dense)
 {
     for (uint32_t i = 0; i < s->n_moving; i++) {
@@ -241,7 +241,7 @@ tn_status tn_async_server_push(tn_async_server *s, tn_team *team, uint32_t place
 
 /* ---- receiving, on tn-net ---- */
 
-/* Puts it behind the others, once; under the lock. */
+/* Appends it to the others, once; under the lock. */
 static void enqueue(tn_async_server *s, pull_slot *p)
 {
     if (p->queued) {

@@ -50,9 +50,9 @@ void tn_async_server_take(tn_async_server *s, const tn_frame *frame);
 tn_status tn_async_server_pull(tn_async_server *s, tn_team *team, uint32_t place,
                                const tn_keyset *keys, float *rows, tn_error *err) TN_MUST_USE;
 
-/* Of `grads` the norm is that of the whole push where the global clip is on (0: there is no other
- * part), and of their push weight_sum, lr_factor and day count. *out: norm of this owner's part
- * before the global clip, and updates of this shard since the pull. */
+/* Applies the own push. The norm of `grads` is that of the whole push where the global clip is on
+ * (0: there is no other part), and weight_sum, lr_factor and day count of its push. *out: norm of
+ * this owner's part before the global clip, and updates of this shard since the pull. */
 tn_status tn_async_server_push(tn_async_server *s, tn_team *team, uint32_t place,
                                const tn_slices_gradients *grads, tn_dense_params *out,
                                tn_error *err) TN_MUST_USE;

@@ -13,7 +13,7 @@ typedef struct job {
     const float *rows;
     const tn_gradients *grads;
     const tn_push *push;
-    double sum[KEY_TILES + 1]; /* of keys; the last: of runs */
+    double sum[KEY_TILES + 1]; /* sums of keys; the last one: of runs */
 } job;
 
 static double key_norm2(const job *j, uint32_t k, float *g)

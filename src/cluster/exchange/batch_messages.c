@@ -95,7 +95,7 @@ tn_status tn_owner_slices_push(const tn_owner_slices *s, const tn_exchange *x, u
     const size_t from = x->shares->dense[owner];
     const size_t n_dense = grads->dense != NULL ? x->shares->dense[owner + 1] - from : 0;
     const size_t row_bytes = of->floats * tn_values_bytes(x->values);
-    TN_ASSERT(of->order.n == own.to - own.from); /* those of its pull */
+    TN_ASSERT(of->order.n == own.to - own.from); /* the keys of its pull */
     TN_ASSERT(grads->push->day <= TN_ROW_DAY_MAX);
     tn_out_message *p = NULL;
     TN_TRY(tn_out_message_take(

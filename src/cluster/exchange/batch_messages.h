@@ -19,7 +19,7 @@
 typedef struct tn_owner_slice {
     tn_key_order order;
     uint32_t floats;
-    uint64_t sequence; /* of its answer, and so of the pull */
+    uint64_t sequence; /* sequence of its answer, and so of the pull */
     bool has_rows;
 } tn_owner_slice;
 
@@ -28,7 +28,7 @@ typedef struct tn_owner_slices {
     const tn_keyset *keys; /* lent until the push is written, as are rows */
     float *rows;           /* at keys->at */
     tn_owner_slice *of;    /* n_ranks */
-    uint32_t *index;       /* of the slices' orders */
+    uint32_t *index;       /* indexes of the slices' orders */
     tn_key_place *scratch; /* two of each key */
     size_t index_max, scratch_max;
     uint32_t n_rows; /* owners that have answered */
@@ -49,7 +49,7 @@ bool tn_owner_slices_rows(tn_owner_slices *s, uint32_t owner, const tn_frame *an
 /* Gradients of a batch. */
 typedef struct tn_slices_gradients {
     const float *rows;  /* at keys->at */
-    const float *dense; /* of the whole flat vector; NULL: none */
+    const float *dense; /* gradients of the whole flat vector; NULL: none */
     float *residual;   /* in 16 bits: the rounding errors of dense gradients, which are added to the
                           next ones (error feedback) */
     double norm, loss; /* as in tn_push_params */

@@ -15,7 +15,7 @@ struct tn_eval_pull {
     uint32_t n_ranks;
 
     /* The worker's. */
-    uint64_t number; /* of the peek that runs */
+    uint64_t number; /* number of the peek that runs */
     tn_owner_slices slices;
     bool *missing;
     uint32_t *first; /* partitions + 1: of the own slice */

@@ -4,8 +4,8 @@
  *     tn-net   tn_eval_pull_take_request   the rows of this owner, sent at once
  *
  * A PEEK has no id: it changes nothing, so a lost one is sent again, every second until the group
- * ends. ROWS repeat its step, which tells them from replies to older requests. Nobody trains
- * meanwhile (all ranks stand still, cluster/group/group.h), so all see the same model.
+ * ends. ROWS repeat its step, unlike replies to older requests. Nobody trains meanwhile
+ * (all ranks wait, cluster/group/group.h), so all see the same model.
  */
 #pragma once
 

@@ -12,16 +12,17 @@
 
 typedef struct tn_layout tn_layout; /* base/keys/record.h */
 
-/* What it points to must outlive those who are given it. */
+/* Facts and parts that all sides of an exchange share; they must outlive those who are given it. */
 typedef struct tn_exchange {
-    tn_arena *arena; /* for what lasts as long as they do */
+    tn_arena *arena; /* memory for things that last as long as its users */
     tn_link *link;   /* carries the messages */
     tn_out_messages *pool;
-    tn_reply_queue *replies; /* of the worker */
+    tn_reply_queue *replies; /* queue of the worker */
     uint32_t rank;
     uint64_t step;    /* updates of the run so far */
     double staleness; /* 0; or 1 .., INFINITY */
-    tn_dedup *dedup;  /* of every rank, begun; requests of other kinds are marked there, too */
+    /* dedup of every rank, begun; requests of other kinds are marked there, too */
+    tn_dedup *dedup;
     const tn_shares *shares;
     const tn_layout *layout;
     tn_shard *shard;

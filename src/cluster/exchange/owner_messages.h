@@ -29,7 +29,7 @@ typedef struct tn_owner_pull {
 
 uint32_t tn_owner_pull_read(tn_owner_pull *p, const tn_exchange *x,
                             const tn_frame *request) TN_MUST_USE;
-uint32_t tn_owner_pull_floats(const tn_owner_pull *p); /* of the keys' rows */
+uint32_t tn_owner_pull_floats(const tn_owner_pull *p); /* floats of the keys' rows */
 void tn_owner_pull_done(tn_owner_pull *p);
 
 /* Gradients of a push, or weights: zeros to begin with, used again. */

@@ -1,6 +1,6 @@
 /* reply_queue.h - replies of other ranks, from the net thread to the worker that waits for them.
  *
- *     tn-net       tn_reply_queue_put      behind the other replies, wakeup
+ *     tn-net       tn_reply_queue_put      after the other replies, wakeup
  *     any thread   tn_reply_queue_end      all waits end with this status, also later ones
  *     worker       for (;;) {
  *                      seen = tn_reply_queue_read(q, receive, arg);   each reply, oldest first
@@ -21,11 +21,11 @@
 typedef struct tn_reply_queue {
     tn_wakeup wakeup;
     _Atomic uint32_t late; /* 1 + the rank that the worker waits for; 0: none. Set by the worker */
-    tn_status failed;      /* the worker's: the first failure .. */
-    tn_error err;          /* .. and its text */
+    tn_status failed;      /* the worker's: status of the first failure */
+    tn_error err;          /* text of that failure */
     pthread_mutex_t lock;
-    tn_in_message *first, *last; /* guarded by lock: oldest first .. */
-    tn_status ended;             /* .. and what tn_reply_queue_end said */
+    tn_in_message *first, *last; /* guarded by lock, like the rest: oldest first */
+    tn_status ended;             /* status given to tn_reply_queue_end */
     tn_error why;
 } tn_reply_queue;
 

@@ -18,12 +18,12 @@ typedef enum watch_state {
     LOST,
 } watch_state;
 
-enum { HOST_BYTES = 64 }; /* what is kept of a host's name, and its NUL */
+enum { HOST_BYTES = 64 }; /* room for a host's name, which may be cut, and its NUL */
 
 typedef struct watched_rank {
     watch_state watch;
     bool was_received;       /* since it is watched */
-    bool was_reported;       /* that it is stalled was reported */
+    bool was_reported;       /* its stall was reported */
     uint64_t received_ns;    /* when the last frame came; before the first, when watching began */
     uint64_t received_awake; /* the same in waking time */
     uint64_t silent_ns;      /* how long it was silent before the last frame, if suspect then */

@@ -6,9 +6,9 @@
  *       ^------------ back
  *
  * Rank 0 watches all others, the others watch rank 0. Any frame proves life; a heartbeat also has
- * the state of its rank. A rank that sends heartbeats, is training and whose step stands still for
- * 30 s, or for 20 times as long as a step usually takes here, is stalled: that is reported once,
- * until it moves.
+ * the state of its rank. A rank that sends heartbeats, is training and whose step does not change
+ * for 30 s, or for 20 times as long as a step usually takes here, is stalled: that is reported
+ * once, until it moves.
  *
  *     tn_failure_detector_watch(d, rank, now)                  it is welcome, or was started again
  *     tn_failure_detector_received(d, rank, beat, step, now)   every frame; NULL: no heartbeat
@@ -45,8 +45,9 @@ typedef enum tn_failure_kind {
 typedef struct tn_failure_event {
     tn_failure_kind kind;
     uint32_t rank;
-    uint64_t ns; /* BACK: it was silent for; STALLED: its step has stood for; else: silent since */
-    uint64_t step; /* of its worker, by its last beat */
+    /* BACK: length of its silence; STALLED: time since its last step; else: begin of its silence */
+    uint64_t ns;
+    uint64_t step; /* step of its worker, by its last beat */
 } tn_failure_event;
 
 typedef struct tn_failure_detector tn_failure_detector;
@@ -80,8 +81,8 @@ bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failur
 void tn_failure_event_text(const tn_failure_detector *p, const tn_failure_event *event,
                            tn_text *out);
 
-/* The same for a rank that is gone for another reason: "rank 2 (host 'b', pid 4711)
- * was last heard of 15.2 s ago at step 310". */
+/* Appends the same for a rank that is gone for another reason:
+ * "rank 2 (host 'b', pid 4711) was last heard of 15.2 s ago at step 310". */
 void tn_failure_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t now_ns,
                           tn_text *out);
 

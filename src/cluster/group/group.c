@@ -17,11 +17,13 @@
 
 enum {
     PER_PEER = 5, /* descriptors: a connection out takes two, its events two, one in takes one */
-    FILES = 128,  /* of data, checkpoints and logs, and what ZeroMQ has for itself */
+    FILES = 128,  /* files of data, checkpoints and logs, and what ZeroMQ has for itself */
 };
 
-static const uint64_t refuse_ns = 3000000000; /* for hellos, after a group that will not form .. */
-static const uint64_t late_ns = 10000000000;  /* .. and since this rank was started */
+/* time in which hellos are refused, after a group that will not form */
+static const uint64_t refuse_ns = 3000000000;
+/* the same since this rank was started, for ranks that are late */
+static const uint64_t late_ns = 10000000000;
 static const uint64_t look_ns = 100000000;    /* between checks of who was answered */
 static const uint64_t linger_ns = 2000000000; /* for the last messages */
 
@@ -40,7 +42,7 @@ void tn_group_end(tn_group *g, uint64_t status, uint32_t teller, const char *fmt
     const bool known = status > TN_END && status <= TN_E_STOPPED;
     g->ended = g->why.code = known ? (tn_status)status : TN_E_PEER;
     g->teller = teller;
-    if (g->rank != 0) { /* it hears of it while it waits for a server, too */
+    if (g->rank != 0) { /* this also ends its waits for servers */
         tn_stop_by_group(true);
     }
     tn_make_printable(g->why.text, "\n\t");

@@ -77,7 +77,8 @@ void tn_group_set_values(tn_group *g, const tn_group_values *values);
 
 tn_link *tn_group_link(tn_group *g);
 tn_out_messages *tn_group_out_messages(tn_group *g);
-tn_dedup *tn_group_dedup(tn_group *g); /* of every rank; on tn-net, the own one by its worker */
+/* dedups of every rank; on tn-net, the own one by its worker */
+tn_dedup *tn_group_dedup(tn_group *g);
 
 /* ---- orders ---- */
 
@@ -169,8 +170,8 @@ void tn_group_lose(tn_group *g, uint32_t rank, const char *what);
  *     a rank is lost   rank 0 notices; of rank 0 that is lost, all others do
  *     it cannot form   a rank gives up, is stopped, or does not fit: in hellos and answers to them
  *
- * All ranks end with one status and one sentence, and one of them tells people. The first reason
- * stays. Any thread, except for closing. */
+ * All ranks end with one status and one sentence, and one of them reports it to people. The first
+ * reason stays. Any thread, except for closing. */
 
 /* This rank fails: all end with that status, and the sentence names the rank. */
 void tn_group_fail(tn_group *g, tn_status status, const char *why);

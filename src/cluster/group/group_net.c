@@ -72,7 +72,7 @@ static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uin
         }
     }
     g->beat.held = (tn_note_parts){{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    if (g->beat.asks == TN_ASKS_SAVE) { /* other wishes are repeated in every heartbeat */
+    if (g->beat.asks == TN_ASKS_SAVE) { /* the other asks are repeated in every heartbeat */
         g->beat.asks = TN_ASKS_NOTHING;
     }
 }
@@ -270,7 +270,8 @@ static void look_for_losses(tn_group *g, uint64_t now)
     }
 }
 
-/* News of the process that started all ranks: a rank has ended, as people were told already. */
+/* Receives news of the process that started all ranks: a rank has ended, as it has reported
+ * already. */
 static void receive_news(tn_group *g)
 {
     char line[NEWS_BYTES];
@@ -317,7 +318,7 @@ void tn_group_tick(void *arg, uint64_t now_ns)
     bool ended = g->ended != TN_OK;
     (void)pthread_mutex_unlock(&g->lock);
     tn_arena_free(arena);
-    if (is_table_due) { /* what is shown may take its time */
+    if (is_table_due) { /* showing it may take its time */
         tn_text text = {0};
         tn_group_table(g, &text);
         g->opts.table.show(g->opts.table.arg, tn_text_str(&text));

@@ -44,18 +44,18 @@ struct tn_group {
     pthread_mutex_t parts_lock;
     tn_group_parts parts; /* guarded by parts_lock */
 
-    pthread_mutex_t lock; /* guards all below; taken behind the other two */
+    pthread_mutex_t lock; /* guards all below; taken after the other two */
     pthread_cond_t changed;
-    bool open;                 /* the link stands */
+    bool open;                 /* the link is open */
     tn_rendezvous *rendezvous; /* rank 0 */
     const char **dialled;      /* size: where each rank is */
-    tn_arena *arena;           /* of all lists here, and of these addresses */
+    tn_arena *arena;           /* memory of all lists here, and of these addresses */
     bool is_whole;
     char missing[128];   /* the others: the ranks that rank 0 waits for, by its last reply; empty:
                             unknown */
     bool is_refused;     /* the others: rank 0 has answered that the group will not form */
-    bool *told;          /* size; rank 0: ranks that have this answer .. */
-    uint64_t last_hello; /* .. and when the last hello came */
+    bool *told;          /* size; rank 0: ranks that got this answer */
+    uint64_t last_hello; /* time of the last hello */
     uint64_t opened_ns;
     tn_failure_detector *detector;
     uint64_t next_hello, next_beat;
@@ -73,8 +73,8 @@ struct tn_group {
     tn_error why;
     uint32_t gone;   /* 1 + a rank that has ended, by opts.news, which all ranks receive; 0: none */
     uint32_t teller; /* the rank that reports why to people */
-    tn_error deed;   /* rank 0: the last order that failed elsewhere; TN_OK: none .. */
-    uint32_t deed_rank; /* .. and where */
+    tn_error deed;   /* rank 0: the last order that failed elsewhere; TN_OK: none */
+    uint32_t deed_rank; /* rank that failed at it */
 };
 
 /* Posts a note to another rank, or an answer, which may have none. Needs memory, else lost. */

@@ -11,7 +11,7 @@
 
 enum {
     WORD = 256, /* longest version, hash or set of kernels, and its NUL */
-    RUNS = 4,   /* of missing ranks that are listed one by one */
+    RUNS = 4,   /* runs of missing ranks that are listed one by one */
 };
 
 typedef struct member {
@@ -27,9 +27,10 @@ struct tn_rendezvous {
     const tn_owners *owners;
     uint32_t n_in;
     char version[WORD], config_hash[WORD], structure[WORD], cpu[WORD]; /* rank 0's */
-    const char **address, **host; /* of members: the lists of a welcome, behind them .. */
+    /* lists of a welcome, by member; they follow the members in this block */
+    const char **address, **host;
     uint64_t *incarnation, *owned_from;
-    member member[]; /* .. in this block */
+    member member[]; /* all members of the group */
 };
 
 /* Not NULL, of fewer than `size` bytes, and fit for a line of a log. */

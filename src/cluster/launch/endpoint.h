@@ -17,7 +17,7 @@ enum {
     TN_ENDPOINT_SIZE = 300,  /* longest text and its NUL */
     TN_ENDPOINT_HOST = 256,  /* longest host name and its NUL */
     TN_ENDPOINT_PATH = 108,  /* longest path that a socket file can have, and its NUL */
-    TN_ENDPOINT_PORT = 4770, /* where none is written */
+    TN_ENDPOINT_PORT = 4770, /* port of an address without one */
 };
 
 typedef struct tn_endpoint {
@@ -27,7 +27,8 @@ typedef struct tn_endpoint {
     char path[TN_ENDPOINT_PATH]; /* ipc */
 } tn_endpoint;
 
-/* `port` stands in where none is written. TN_E_CONFIG: neither host:port nor ipc://path. */
+/* Reads an address; `port` is taken where none is written. TN_E_CONFIG: neither host:port nor
+ * ipc://path. */
 tn_status tn_endpoint_read(const char *text, uint32_t port, tn_endpoint *out,
                            tn_error *err) TN_MUST_USE;
 

@@ -78,8 +78,8 @@ static struct addrinfo *look_up(const char *host, const char *port)
     return getaddrinfo(host, port, &wish, &found) == 0 ? found : NULL;
 }
 
-/* The interface that a name stands for, one that others can reach if there is one. *known says
- * whether it stands for anything. */
+/* Returns the interface that a name means, one that others can reach if there is one. *known: the
+ * name means something. */
 static const interface *of_name(const interface *list, uint32_t n, const char *host, bool *known)
 {
     const interface *best = NULL;

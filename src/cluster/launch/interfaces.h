@@ -4,11 +4,11 @@
  * A peer finds the address that it binds in this order:
  *
  *     the name of an interface, a number       as it is
- *     another name                             the address that it stands for
+ *     another name                             the address that it resolves to
  *     loopback, or an unknown name             the address of the route to rank 0
  *     no route either                          the only interface that is up, or an error
  *
- * The third line is for Debian, where a machine's own name stands for 127.0.1.1. A name or a number
+ * The third line is for Debian, where a machine's own name means 127.0.1.1. A name or a number
  * of another machine is an error, which lists what there is. Names may be looked up in DNS, so
  * these functions block as long as the resolver does: call them before anything else runs.
  */

@@ -1,4 +1,4 @@
-/* ipcdir.h - where the sockets of peers on one host stand: a folder that only their user can enter.
+/* ipcdir.h - the folder of sockets of peers on one host, which only their user can enter.
  *
  *     RUN_DIR/sockets/0.sock, 1.sock, ..     where that is short enough for the system
  *     $XDG_RUNTIME_DIR/tnet-<job>/..         else

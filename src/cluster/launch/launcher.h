@@ -29,7 +29,7 @@ typedef struct tn_launched {
     uint32_t rank;              /* TN_UNSET_U32: it does not say */
     uint32_t size;              /* the same */
     const char *root;           /* address of rank 0, or NULL */
-    const char *const *address; /* of every rank, or NULL */
+    const char *const *address; /* addresses of every rank, or NULL */
     const char *const *host;    /* names of every rank's machine, or NULL */
     const char *job;            /* names this run, the same text in every rank; or NULL */
     const char *note;           /* why it is not here although it seems so; or NULL */
@@ -37,7 +37,7 @@ typedef struct tn_launched {
 
 typedef struct tn_launcher {
     const char *name;             /* as messages call it: "Slurm" */
-    const char *const *variables; /* all that `find` reads; NULL behind the last */
+    const char *const *variables; /* all that `find` reads; ends with NULL */
     /* `size` is the user's, or TN_UNSET_U32. TN_E_CONFIG: its variables are incomplete. */
     tn_status (*find)(const tn_launch_env *env, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err);
@@ -47,7 +47,7 @@ typedef struct tn_launcher {
 #include "cluster/launch/launchers.def"
 #undef TN_LAUNCHER
 
-/* All of them, in the order in which they are asked; NULL behind the last. */
+/* All of them, in the order in which they are asked; ends with NULL. */
 extern const tn_launcher *const tn_launchers[];
 
 /* A whole number below `limit` in variable `name`. *out stays as it is when the variable is not

@@ -1,9 +1,9 @@
-/* launcher_kubernetes.c - pods of an indexed Job or of a StatefulSet, behind a headless service.
+/* launcher_kubernetes.c - pods of an indexed Job or of a StatefulSet, with a headless service.
  *
  *     indexed Job      JOB_COMPLETION_INDEX=2, host name train-2      train-0.SERVICE is rank 0
  *     StatefulSet      host name tnet-2                               tnet-0.SERVICE
  *
- * Kubernetes tells a pod neither how many there are nor the service's name: TNET_PEERS and
+ * Kubernetes gives a pod neither their number nor the service's name: TNET_PEERS and
  * TNET_SERVICE do. A pod has a network of its own, so all listen at the same port.
  */
 #include "base/core/arena.h"
@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-/* The number at the end of "train-2", and where its '-' stands; NULL: there is none. */
+/* Returns the number at the end of "train-2"; *out is the position of its '-'. NULL: there is
+ * none. */
 static const char *ordinal(const char *host, uint32_t *out)
 {
     const char *dash = strrchr(host, '-');

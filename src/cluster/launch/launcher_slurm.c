@@ -83,7 +83,7 @@ static tn_status expand_range(listing *l, size_t size, const char *at, const cha
     return TN_OK;
 }
 
-/* The set behind '[' at `at`; then what follows its ']'. */
+/* Expands the set that begins with '[' at `at`, then the text after its ']'. */
 static tn_status expand_set(listing *l, size_t size, const char *at, const char *end)
 {
     const char *close = memchr(at, ']', (size_t)(end - at));
@@ -143,7 +143,8 @@ static tn_status read_hosts(const char *text, tn_arena *arena, const char *const
     return TN_OK;
 }
 
-/* One item of counts, "2" or "2(x3)", from at to end: how often it stands; 0: it cannot be read. */
+/* Reads one item of counts, "2" or "2(x3)", from at to end: returns how often it counts; 0: it
+ * cannot be read. */
 static uint64_t read_count(const char *at, const char *end, uint32_t *count)
 {
     const char *open = memchr(at, '(', (size_t)(end - at));

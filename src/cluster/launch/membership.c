@@ -27,8 +27,8 @@ typedef struct search {
     tn_arena *arena;
     tn_error *err;
     tn_strs list;          /* addresses of all, by rank; n 0: none */
-    uint32_t size;         /* what the user says */
-    const char *size_from; /* where */
+    uint32_t size;         /* size that the user gives */
+    const char *size_from; /* name of the place that gives it */
     tn_launched found;
     const char *by; /* name of the launcher */
     bool by_hand;   /* no launcher but TNET_RANK */
@@ -286,8 +286,8 @@ static uint64_t name_run(const search *s)
     return name != 0 ? name : 1;
 }
 
-/* The own address: known to the others, or any port of the interface that TNET_BIND or the name of
- * the machine stands for. */
+/* Finds the own address: known to the others, or any port of the interface that TNET_BIND or the
+ * name of the machine means. */
 static tn_status find_bind(search *s, tn_membership *out)
 {
     TN_ASSERT(out->rank < out->size && out->size == s->size);

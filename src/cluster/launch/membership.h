@@ -32,12 +32,13 @@ typedef struct tn_membership_in {
     bool (*is_local)(void *ctx, const char *host); /* a name or address of this machine; env.ctx */
     tn_peers_opts peers;
     const char *run_dir; /* the same for all peers; NULL: none */
-    uint32_t uid;        /* of this process */
+    uint32_t uid;        /* user id of this process */
 } tn_membership_in;
 
 typedef struct tn_membership {
-    uint32_t rank, size;        /* size 1: alone; then nothing below is set but `how` */
-    uint64_t job;               /* tells runs apart; the same in all peers, never 0 */
+    uint32_t rank, size; /* size 1: alone; then nothing below is set but `how` */
+    /* id of this run, which differs from others; the same in all peers, never 0 */
+    uint64_t job;
     const char *const *address; /* size; NULL where it is not known yet */
     const char *const *host;    /* size; for messages; NULL where it is not known */
     uint32_t n_here;            /* ranks on this machine, as far as names and addresses show */

@@ -5,8 +5,8 @@
  *     fd00:12::/48      an IPv6 network
  *     2001:db8::7       one address: /128
  *
- * Names are not looked up: what a name stands for may change behind a list. An IPv4 address that
- * an IPv6 socket reports (::ffff:10.0.0.7) is that IPv4 address. Pure functions, any thread.
+ * Names are not looked up: the address of a name may change after a list was read. An IPv4 address
+ * that an IPv6 socket reports (::ffff:10.0.0.7) is that IPv4 address. Pure functions, any thread.
  */
 #pragma once
 
@@ -17,10 +17,10 @@
 
 typedef struct tn_subnet {
     uint8_t bytes[16]; /* IPv4 as ::ffff:a.b.c.d */
-    uint32_t bits;     /* of the prefix, 0 .. 128 */
+    uint32_t bits;     /* bits of the prefix, 0 .. 128 */
 } tn_subnet;
 
-/* TN_E_CONFIG: no address, a prefix that is too long, or bits set behind it. */
+/* Reads a network. TN_E_CONFIG: no address, a prefix that is too long, or bits set after it. */
 tn_status tn_net_read(const char *text, tn_subnet *out, tn_error *err) TN_MUST_USE;
 
 /* False also for what is no address. A zone ("fe80::1%eth0") is not looked at. */

@@ -12,7 +12,7 @@ enum { JOB_CHARS = 16 };
 tn_status tn_rendezvous_file_write(const char *path, uint64_t job, const char *address,
                                    tn_error *err)
 {
-    TN_ASSERT(job != 0 && strlen(address) < TN_ENDPOINT_SIZE); /* what the others read */
+    TN_ASSERT(job != 0 && strlen(address) < TN_ENDPOINT_SIZE); /* else no reader takes it */
     char dir[TN_PATH_SIZE];
     TN_TRY(tn_path_parent(path, dir, err));
     TN_TRY(tn_dir_make(dir, err));

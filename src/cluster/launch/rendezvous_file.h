@@ -2,8 +2,9 @@
  *
  *     RUN_DIR/peers.root     "0123456789abcdef tcp://10.1.0.7:41234\n": the run, the address
  *
- * The run's name tells this address from one of an earlier run. All machines must see the folder. A
- * file system may show the file late, so the others read it again until their own deadline.
+ * The run's name distinguishes this address from one of an earlier run. All machines must see the
+ * folder. A file system may show the file late, so the others read it again until their own
+ * deadline.
  */
 #pragma once
 

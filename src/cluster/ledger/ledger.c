@@ -31,7 +31,7 @@ static inline void list_init(part_list *list)
     *list = (part_list){.first = NOBODY, .last = NOBODY};
 }
 
-/* Puts i behind `before`; NOBODY: at the front. */
+/* Puts i after `before`; NOBODY: at the front. */
 static inline void list_put(part_list *list, part_links *links, uint32_t before, uint32_t i)
 {
     uint32_t next = before == NOBODY ? list->first : links[before].next;
@@ -83,7 +83,7 @@ typedef enum list_kind {
 
 typedef struct ledger_part {
     uint64_t begin, end;
-    uint64_t start, position; /* of this attempt, and reached by it */
+    uint64_t start, position; /* begin of this attempt, and the position it has reached */
     uint64_t dealt_ns, claimed_ns, asked_ns;
     uint32_t source, rank, attempt;
     tn_part_state state;
@@ -92,7 +92,7 @@ typedef struct ledger_part {
 } ledger_part;
 
 typedef struct ledger_rank {
-    uint64_t id; /* of its last ask, 0: none */
+    uint64_t id; /* id of its last ask, 0: none */
     tn_ledger_answer answer;
     tn_ledger_deal deal;
     part_list held; /* in the order of dealing */
@@ -101,18 +101,18 @@ typedef struct ledger_rank {
 } ledger_rank;
 
 struct tn_ledger {
-    tn_arena *arena; /* of itself, too */
+    tn_arena *arena; /* memory of all this, and of the struct itself */
     tn_ledger_opts opts;
     uint32_t n_done, n_again;
     ledger_part *part;
     uint32_t *sorted;  /* parts by source and begin */
-    part_links *links; /* of parts, for list[] */
-    part_links *held;  /* of parts, for rank[].held */
+    part_links *links; /* links of parts, for list[] */
+    part_links *held;  /* links of parts, for rank[].held */
     ledger_rank *rank;
-    part_links *waits; /* of ranks, for waiting */
+    part_links *waits; /* links of ranks, for waiting */
     part_list list[LISTS];
     part_list waiting;
-    tn_running_median ages; /* of finished parts */
+    tn_running_median ages; /* ages of finished parts */
 };
 
 /* Out of its list into another one, or into none. */

@@ -14,7 +14,7 @@
  * ask. A rank asks for its next part when its last ask is answered.
  *
  * When a reader gives a part back its head is done, and the rest is the same part under the next
- * attempt, with a later beginning; that rank waits behind all others. `attempt` fences: what comes
+ * attempt, with a later beginning; that rank waits after all others. `attempt` fences: what comes
  * of an older attempt, or from another rank, is ignored. Numbers of parts come from outside and may
  * be any. The caller has checked that ranks are below `ranks` and of this incarnation.
  *
@@ -62,7 +62,7 @@ typedef enum tn_ledger_answer {
     TN_LEDGER_PART,
     TN_LEDGER_WAIT,
     TN_LEDGER_NO_MORE, /* BY_RULE: none is left for this rank; ON_REQUEST: all are done */
-    TN_LEDGER_OLD,     /* of an earlier epoch or before the last ask: no answer is due */
+    TN_LEDGER_OLD,     /* an ask of an earlier epoch, or before the last one: no answer is due */
 } tn_ledger_answer;
 
 typedef struct tn_ledger_deal {
@@ -77,7 +77,7 @@ tn_ledger_answer tn_ledger_ask(tn_ledger *l, uint32_t rank, uint32_t epoch, uint
 
 typedef struct tn_ledger_wake {
     uint32_t rank;
-    uint64_t id;             /* of its ask */
+    uint64_t id;             /* id of its ask */
     tn_ledger_answer answer; /* PART, which is `deal`, or NO_MORE */
     tn_ledger_deal deal;
 } tn_ledger_wake;
@@ -117,7 +117,8 @@ bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank);
  * the last claims; out[] has room for all. Returns how many. */
 uint32_t tn_ledger_save(const tn_ledger *l, tn_manifest_part *out);
 
-/* Parts stand where the manifest says, in any order; dealt ones are free with the next attempt;
- * nobody has asked. TN_E_CKPT: not the parts of this data. A failure changes nothing. */
+/* Restores positions of parts as the manifest has them, in any order; dealt ones are free with the
+ * next attempt; nobody has asked. TN_E_CKPT: not the parts of this data. A failure changes
+ * nothing. */
 tn_status tn_ledger_restore(tn_ledger *l, const tn_manifest_part *part, uint32_t n,
                             tn_error *err) TN_MUST_USE;

@@ -1,6 +1,6 @@
 /* running_median.h - the median of the last TN_RUNNING_MEDIAN_MAX values.
  *
- * It says what is usual, so that the unusual can be told from it; a single slow value does not move
+ * It says what is usual, so that the unusual can be seen; a single slow value does not move
  * it. Asking sorts the values. One thread.
  */
 #pragma once

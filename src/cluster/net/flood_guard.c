@@ -32,21 +32,21 @@ enum {
 static const uint64_t minute_ns = 60000000000;
 
 typedef struct connection {
-    bool open, received; /* received: a message of it was delivered since the last poll .. */
-    bool has_sent;       /* .. or before it */
+    bool open, received; /* received: a message of it was delivered since the last poll */
+    bool has_sent;       /* a message was delivered before the last poll */
     ino_t inode;
     uint64_t from; /* bytes that had come at that poll */
 } connection;
 
 struct tn_flood_guard {
-    tn_socket_events events; /* of the router */
+    tn_socket_events events; /* events of the router */
     uint64_t most;
     connection *of; /* by descriptor */
     uint32_t n_files, n_open;
     uint64_t undecided;         /* accepted and not yet let in or refused; those that ended, too */
-    uint64_t silent;            /* that ended without a message */
-    const char *why;            /* why the last one was not let in .. */
-    const char *next;           /* .. and the next one that ends */
+    uint64_t silent;            /* connections that ended without a message */
+    const char *why;            /* reason why the last one was not let in */
+    const char *next;           /* reason for the next one that ends */
     uint64_t logged, logged_ns; /* how many were logged last, and when */
 };
 

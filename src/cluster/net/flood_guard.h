@@ -25,7 +25,7 @@ typedef struct tn_flood_guard tn_flood_guard;
  * them. */
 typedef struct tn_flood_guard_failures {
     uint64_t n;
-    const char *why; /* what the last one did; static */
+    const char *why; /* fault of the last one; static */
 } tn_flood_guard_failures;
 
 /* Connections that were accepted before are not watched. Context and router must outlive it.

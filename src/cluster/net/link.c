@@ -23,14 +23,14 @@ typedef struct message_list {
  * use. */
 typedef struct destination {
     tn_retransmit retransmit;
-    message_list requests;        /* that have no number yet */
+    message_list requests;        /* requests that have no number yet */
     message_list plain;           /* messages without a number: sent once */
     bool blocked;                 /* the connection accepts nothing at the moment */
     uint64_t logged_ns;           /* when a fault of it was logged last */
-    tn_handshake_watch watch;     /* of the dealer, from when there is one; over ipc zeros */
+    tn_handshake_watch watch;     /* watch of the dealer, from when there is one; over ipc zeros */
     uint64_t over_ns;             /* since when its connection is over; 0: it is not */
     _Atomic uint32_t open;        /* requests without an answer */
-    _Atomic uint64_t incarnation; /* that answers must be of; 0: any */
+    _Atomic uint64_t incarnation; /* incarnation that answers must have; 0: any */
     void *_Atomic dealer;         /* NULL: its address is not known yet; else the net thread's */
 } destination;
 
@@ -195,7 +195,7 @@ void tn_in_message_close(tn_in_message *incoming)
     }
 }
 
-/* A message of several parts: the first two, and the last one behind them. */
+/* Parts of a message: the first two, and the last one after them. */
 enum { PARTS = 3 };
 
 typedef struct multipart {

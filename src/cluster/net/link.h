@@ -77,7 +77,7 @@ typedef struct tn_link_counts {
     uint64_t zap[TN_ZAP_VERDICTS];    /* connections of others, by verdict */
     uint64_t floods;                  /* connections that were cut: cluster/net/flood_guard.h */
     tn_flood_guard_failures failures; /* and those that were never let in */
-    tn_handshake handshake;           /* of this peer by rank 0, over TCP with keys */
+    tn_handshake handshake;           /* handshakes of this peer by rank 0, over TCP with keys */
 } tn_link_counts;
 void tn_link_counts_of(tn_link *l, tn_link_counts *out);
 

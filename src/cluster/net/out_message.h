@@ -22,7 +22,7 @@ typedef struct tn_out_messages tn_out_messages;
 typedef struct tn_out_message {
     tn_frame frame; /* all but job, session, incarnation, rank and, of requests, sequence: link */
     uint32_t to;    /* rank; set by the link, as are these */
-    uint64_t to_incarnation; /* of an answer: of its request; else 0 */
+    uint64_t to_incarnation; /* for an answer, that of its request; else 0 */
     bool sealed;
     tn_retransmit_request request;
     struct tn_out_message *next; /* in whatever list it is */

@@ -78,7 +78,7 @@ void tn_retransmit_sent(tn_retransmit *r, uint64_t now_ns)
     }
 }
 
-/* Takes x out, which stands behind `before` (NULL: it is the oldest). */
+/* Takes x out of the list, where it follows `before` (NULL: it is the oldest). */
 static void take(tn_retransmit *r, tn_retransmit_request *x, tn_retransmit_request *before)
 {
     r->unsent = r->unsent == x ? x->next : r->unsent;

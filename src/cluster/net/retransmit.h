@@ -50,13 +50,14 @@ typedef struct tn_retransmit_request {
 
 typedef struct tn_retransmit {
     uint64_t next;                 /* sequence of the next request */
-    uint64_t timeout_ns;           /* of a first sending */
-    uint64_t stream, drawn;        /* of waits */
+    uint64_t timeout_ns;           /* time until the first repetition */
+    uint64_t stream, drawn;        /* stream of random waits, and how many were drawn */
     uint64_t due_ns;               /* when all are sent again, unless something is unsent */
     uint32_t n, round;             /* kept; repetitions of the oldest */
-    tn_retransmit_request *oldest; /* in ascending order of sequence, as are .. */
+    tn_retransmit_request *oldest; /* requests in ascending order of sequence */
     tn_retransmit_request *newest;
-    tn_retransmit_request *unsent; /* .. those from here on, which are to be sent now; NULL: none */
+    /* the first one that is to be sent now, with all after it; NULL: none */
+    tn_retransmit_request *unsent;
 } tn_retransmit;
 
 /* `seed` should differ between senders and between destinations. */

@@ -20,7 +20,7 @@ struct tn_sockets {
     void *context;
     tn_zap *zap;
     uint32_t n_open; /* sockets that were not hung up */
-    tn_lock *own;    /* of the ipc address; NULL: none */
+    tn_lock *own;    /* lock of the ipc address; NULL: none */
 };
 
 enum { ROUTER = 1, DEALER = 2, BOTH = ROUTER | DEALER };
@@ -34,7 +34,7 @@ static const struct {
     {ZMQ_LINGER, 0, BOTH},             /* -1 would hang at the end; answers say what arrived */
     {ZMQ_ROUTER_MANDATORY, 1, ROUTER}, /* else what cannot be sent is dropped in silence */
     {ZMQ_ROUTER_HANDOVER, 1, ROUTER},  /* a peer that returns is not kept out by its old self */
-    {ZMQ_IMMEDIATE, 1, BOTH},          /* nothing is queued before a connection stands */
+    {ZMQ_IMMEDIATE, 1, BOTH},          /* nothing is queued before there is a connection */
     {ZMQ_SNDHWM, 256, BOTH},           /* messages; our own caps are lower */
     {ZMQ_RCVHWM, 256, BOTH},           /* the same */
     /* Drop half-open connections, of a ROUTER, too, by the last. libzmq aborts when a heartbeat of
@@ -325,7 +325,7 @@ tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to,
     TN_TRY(make(s, DEALER, rank, to, dealer, err));
     tn_endpoint_write(to, text);
     tn_status status = TN_OK;
-    /* of a socket that is not connected yet: else it might be refused before anybody listens */
+    /* before the socket connects: else it might be refused before anybody listens */
     if (watch != NULL &&
         !tn_socket_events_open(&watch->events, &s->z, s->context, *dealer, HANDSHAKE_EVENTS)) {
         status = failed(s, "watch a greeting", err);

@@ -21,7 +21,7 @@
 
 enum {
     TN_ROUTING_ID = 13,              /* bytes: 'T', u32 rank, u64 incarnation, little-endian */
-    TN_MESSAGE_BYTES_MAX = 64 << 20, /* of one message, unless said otherwise */
+    TN_MESSAGE_BYTES_MAX = 64 << 20, /* bound of one message, unless said otherwise */
 };
 
 typedef struct tn_sockets_opts {

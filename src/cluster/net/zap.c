@@ -126,7 +126,7 @@ struct tn_zap {
     _Atomic uint64_t count[TN_ZAP_VERDICTS];
 };
 
-/* One request, whole: the first TN_ZAP_FRAMES frames, and the last one behind them. */
+/* One request, whole: the first TN_ZAP_FRAMES frames, and the last one after them. */
 typedef struct request {
     zmq_msg_t message[TN_ZAP_FRAMES + 1];
     tn_bytes frame[TN_ZAP_FRAMES + 1];
@@ -187,7 +187,7 @@ static void log_refusal(tn_zap *zap, const request *r, tn_zap_verdict v)
     }
     zap->logged_s[v] = now;
     const tn_bytes from = r->frame[ADDRESS];
-    if (v == TN_ZAP_KEY) { /* as it stands in its .pub file */
+    if (v == TN_ZAP_KEY) { /* as it is written in its .pub file */
         TN_ASSERT(r->n > CREDENTIALS && r->frame[CREDENTIALS].size == TN_CURVE_BYTES);
         (void)zap->z.zmq_z85_encode(key, (const uint8_t *)r->frame[CREDENTIALS].data,
                                     TN_CURVE_BYTES);

@@ -30,7 +30,7 @@ enum { TN_ZAP_FRAMES = 8 }; /* more than any request has */
 typedef enum tn_zap_verdict {
     TN_ZAP_ADMITTED,
     TN_ZAP_MALFORMED, /* not a request as RFC 27 has it */
-    TN_ZAP_FOREIGN,   /* of another domain */
+    TN_ZAP_FOREIGN,   /* a request of another domain */
     TN_ZAP_MECHANISM, /* PLAIN, or keys where none are used, or none where they are */
     TN_ZAP_USER,      /* ipc from another user */
     TN_ZAP_ADDRESS,   /* not of a trusted network */

@@ -60,7 +60,7 @@ tn_status tn_curve_write(const tn_zmq *z, const tn_curve_pair *pair, const char 
 {
     TN_TRY(write_key(z, pair->secret, secret_path, tn_file_create_private, err));
     tn_status status = write_key(z, pair->open, open_path, tn_file_create, err);
-    tn_error later = {0}; /* the first failure is the one to tell */
+    tn_error later = {0}; /* the first failure is the one that is reported */
     if (status != TN_OK && tn_remove_file(secret_path, &later) != TN_OK) {
         tn_error_context(err, "%s", later.text);
     }

@@ -16,7 +16,7 @@
 typedef struct entry {
     uint8_t key[TN_CURVE_BYTES];
     uint32_t rank;
-    char name[64]; /* of its file, for messages; may be cut */
+    char name[64]; /* name of its file, for messages; may be cut */
 } entry;
 
 struct tn_allow {

@@ -21,8 +21,8 @@
  *     peers/team.pub        or: one key that every rank of the group holds
  *
  * A peer that comes with the key of rank-N.pub is rank N and can speak for no other. The shared key
- * tells members from strangers, not members from each other: for launchers that assign ranks to
- * machines as they please. Other files of the folder, secret ones too, are not read.
+ * distinguishes members from strangers, not members from each other: for launchers that assign
+ * ranks to machines as they please. Other files of the folder, secret ones too, are not read.
  *
  * Read once, then only read: any thread. */
 
@@ -70,7 +70,7 @@ typedef struct tn_security {
     tn_allow *allow; /* owned */
     uint32_t n_nets;
     tn_subnet *net; /* owned; HOST: the loopback networks */
-    uint32_t uid;   /* of this process, and so of its peers over ipc */
+    uint32_t uid;   /* user id of this process, and so of its peers over ipc */
 } tn_security;
 
 /* Loads what bound options name. `opts` may be NULL: nothing is set. tn_security_done may be called

@@ -15,7 +15,7 @@ struct tn_allgather {
     uint32_t rank, n_ranks;
 
     /* The worker's. */
-    uint64_t step; /* of the exchange that runs, or was last */
+    uint64_t step; /* step of the exchange that runs, or was last */
     uint32_t code, n;
     uint32_t n_in;
     bool *has;   /* n_ranks */

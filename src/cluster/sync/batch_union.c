@@ -85,9 +85,10 @@ struct tn_batch_union {
     const tn_layout *layout;
     const tn_keyset *const *of; /* n_ranks, lent by the caller of unite */
     uint32_t n_members;         /* keys of all ranks */
-    void *room;                 /* of members, spare, place and the joint keyset's arrays */
-    member *members;            /* members_max: of each partition one behind the other, sorted */
-    member *spare;              /* likewise: the other side of a merge */
+    void *room;                 /* memory of members, spare, place and the joint keyset's arrays */
+    /* members_max: those of each partition one after the other, sorted */
+    member *members;
+    member *spare; /* likewise: the other side of a merge */
     uint32_t members_max;
     uint32_t *begin;  /* n_partitions + 1: of a partition, in members */
     uint64_t *floats; /* n_partitions + 1: of its rows; then of all rows before it */
@@ -98,7 +99,7 @@ struct tn_batch_union {
     uint16_t *group;
     uint32_t *at, *show, *click;
     tn_keyset keys;
-    const float *rows; /* of the call that runs: give or add */
+    const float *rows; /* rows of the call that runs: give or add */
     float *to;
     const float *const *grads;
     uint32_t rank;
@@ -163,7 +164,7 @@ static uint32_t n_tiles(const tn_batch_union *j)
     return tn_tile_count(j->owners->n_partitions, TILE_PARTITIONS);
 }
 
-/* The partition's keys of all ranks, one rank behind the other. */
+/* Collects the partition's keys of all ranks, one rank after the other. */
 static void collect(const tn_batch_union *j, uint32_t partition)
 {
     member *to = j->members + j->begin[partition];

@@ -32,7 +32,7 @@ typedef struct sync_client {
     uint64_t own_sequence;
     uint64_t n_pulled, n_got, n_done; /* batches asked for, with rows, pushed or skipped */
     asked_batch batch[BATCHES];       /* by number modulo 2 */
-    float *residual;                  /* of dense gradients in 16 bits */
+    float *residual;                  /* rounding errors of dense gradients in 16 bits */
     uint32_t n_weights;               /* owners whose weights have come */
     double loss;
     bool *has_weights; /* n_ranks */

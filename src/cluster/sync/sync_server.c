@@ -20,11 +20,11 @@ typedef struct served_rank {
     uint64_t pulled; /* requests; take's */
     tn_owner_pull pull[PULLS_AHEAD];
     tn_push_params push;
-    tn_owner_floats grads;       /* of the push */
+    tn_owner_floats grads;       /* gradients of the push */
     _Atomic uint64_t done;       /* steps of it that were applied or skipped */
     atomic_bool push_in;         /* a push was taken and not applied yet */
-    tn_frame asked[PULLS_AHEAD]; /* run's: pulls that wait for an answer, by parity, and .. */
-    tn_frame pushed;             /* .. the last push */
+    tn_frame asked[PULLS_AHEAD]; /* run's: pulls that wait for an answer, by parity */
+    tn_frame pushed;             /* run's: the last push */
     bool answered;               /* the last push was */
     tn_frame skipped;            /* the last pull of a step that was skipped */
     tn_joint_batch skipped_note;
@@ -34,7 +34,7 @@ typedef struct served_rank {
 typedef struct inbox_entry {
     tn_frame frame; /* without its payload */
     bool again;
-    double norm2; /* of a SHARE */
+    double norm2; /* squared norm of a SHARE */
     struct inbox_entry *next;
 } inbox_entry;
 
@@ -51,7 +51,7 @@ struct tn_sync_server {
 
     pthread_mutex_t lock;
     inbox_entry *first, *last; /* guarded by lock: the inbox, oldest first */
-    bool rests;                /* likewise: the worker does, and so what is run's stands still */
+    bool rests;                /* likewise: the worker rests, and so nothing of run's changes */
 };
 
 /* ---- replies ---- */
@@ -229,7 +229,8 @@ void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame)
 static tn_status receive_pull(tn_sync_server *s, const inbox_entry *entry, tn_error *err)
 {
     served_rank *r = &s->rank[entry->frame.rank];
-    /* The pull is in either buffer: the older one is free again, or its pull came first. */
+    /* A rank pulls in the order of steps: this pull is for the current step if none waits for it,
+     * else for the next. */
     uint64_t at = turn_of(r);
     at = r->asked[at].sequence == 0 ? at : (at + 1) % PULLS_AHEAD;
     const tn_owner_pull *p = &r->pull[at];

@@ -30,8 +30,8 @@ typedef struct slot {
     double lr_factor;
     uint32_t day;
     rank_part *of;          /* n_ranks */
-    const tn_keyset **keys; /* n_ranks; as tn_batch_union wants them, as are .. */
-    const float **grads;    /* .. these */
+    const tn_keyset **keys; /* n_ranks; keys as tn_batch_union wants them */
+    const float **grads;    /* n_ranks; gradients likewise */
 } slot;
 
 struct tn_sync_step {
@@ -39,20 +39,20 @@ struct tn_sync_step {
     tn_shard *shard;
     uint64_t step;
     phase phase;
-    slot slot[AHEAD];     /* of steps `step` and `step` + 1, by step modulo 2 */
-    tn_joint_batch batch; /* of the last ROWS or SKIPPED, except for first_row */
+    slot slot[AHEAD];     /* slots of steps `step` and `step` + 1, by step modulo 2 */
+    tn_joint_batch batch; /* note of the last ROWS or SKIPPED, except for first_row */
     uint64_t *first_row;  /* n_ranks; likewise */
     float *rows;          /* rows_max: joint rows, then their gradients */
     size_t rows_max;
     size_t n_dense;
     float *dense;  /* n_dense: sum of the ranks' gradients */
-    double *norm2; /* of each owner */
+    double *norm2; /* squared norm of each owner */
     bool *normed;
     uint32_t n_norms;
-    tn_push push; /* of the joint batch, once all have pushed */
+    tn_push push; /* push of the joint batch, once all have pushed */
     tn_gradients grads;
-    double total;     /* what tn_sync_step_norm2 says .. */
-    double loss;      /* .. and tn_sync_step_loss */
+    double total;     /* answer of tn_sync_step_norm2 */
+    double loss;      /* answer of tn_sync_step_loss */
     uint32_t summing; /* slot whose dense gradients are being added up */
 };
 

@@ -27,13 +27,13 @@ typedef struct tn_sync_step tn_sync_step;
 typedef struct tn_batch_note {
     uint64_t rows; /* 0: the rank has no data left in this epoch */
     double weight_sum;
-    bool meet; /* the rank wants all to stand still after this step */
+    bool meet; /* the rank wants all to pause after this step */
 } tn_batch_note;
 
 /* The contents of a push. Of lr_factor and day those of rank 0 count: they are the same of all. */
 typedef struct tn_pushed {
     const float *grads; /* laid out by the keys of the pull; NULL: zeros */
-    const float *dense; /* of the shard's range; NULL: zeros */
+    const float *dense; /* gradients of the shard's range; NULL: zeros */
     double lr_factor;
     uint32_t day;
     double loss; /* the rank's part of the joint batch's mean */

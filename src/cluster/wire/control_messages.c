@@ -28,11 +28,11 @@ typedef struct note_field {
     note_kind kind;
     uint32_t group; /* from 1: lists of a group, side by side, are equally long; 0: any */
     size_t offset;  /* in the struct */
-    uint64_t below; /* of a number with names: how many there are; 0: any */
+    uint64_t below; /* number of names, for a number that has names; 0: any */
 } note_field;
 
 typedef struct note_table {
-    size_t size; /* of the struct; 0: the type carries no note */
+    size_t size; /* bytes of the struct; 0: the type carries no note */
     uint32_t n;
     const note_field *field; /* by their numbers on the wire, from 1: append only */
 } note_table;
@@ -290,10 +290,11 @@ void tn_note_write(tn_frame_type type, const void *note, tn_text *out)
 typedef struct reading {
     const note_table *table;
     tn_arena *arena;
-    uint64_t text_bytes;             /* of texts in lists, with their NULs */
-    uint64_t n[FIELDS_MAX];          /* items of a list in this walk, so far */
-    void *list[FIELDS_MAX];          /* NULL in the first walk */
-    tn_proto_field last[FIELDS_MAX]; /* of what is there once; zeros: it is not */
+    uint64_t text_bytes;    /* bytes of texts in lists, with their NULs */
+    uint64_t n[FIELDS_MAX]; /* items of a list in this walk, so far */
+    void *list[FIELDS_MAX]; /* NULL in the first walk */
+    /* last field of this number, if it is no list; zeros: none came */
+    tn_proto_field last[FIELDS_MAX];
 } reading;
 
 static tn_drop check_text(tn_bytes text)

@@ -94,7 +94,7 @@ typedef struct tn_ask_note {
     uint64_t epoch;
     tn_note_parts done;
     uint64_t id;     /* as tn_ledger_ask; 0: no part is wanted */
-    uint64_t number; /* of this note, not 0 */
+    uint64_t number; /* number of this note, not 0 */
 } tn_ask_note;
 
 enum { TN_PART_IS, TN_PART_WAIT, TN_PART_NO_MORE, TN_PART_ANSWERS };
@@ -103,16 +103,17 @@ enum { TN_PART_IS, TN_PART_WAIT, TN_PART_NO_MORE, TN_PART_ANSWERS };
  * rank asks again under the same id and gets the same part. */
 typedef struct tn_part_note {
     uint64_t answer, epoch, part, source, begin, end, attempt, position;
-    uint64_t id;     /* of the ask */
-    uint64_t number; /* of the note that this answers; 0: it comes unasked */
+    uint64_t id;     /* id of the ask */
+    uint64_t number; /* number of the note that this answers; 0: it comes unasked */
 } tn_part_note;
 
 /* REPORT: sums so far, so that one that is lost, repeated or late does no harm. */
 typedef struct tn_report_note {
-    uint64_t number, samples;     /* grows across restarts; learned from since the rank began .. */
-    double loss_sum, weight_sum;  /* .. sum of w l, and of w; these three are 0 at staleness 0 */
+    /* number grows across restarts; samples: learned from since the rank began */
+    uint64_t number, samples;
+    double loss_sum, weight_sum;  /* sum of w l, and of w; with samples, 0 at staleness 0 */
     uint64_t epoch, records, bad; /* read of that epoch */
-    tn_note_bytes metrics;        /* of all its scores since then: tn_metrics_pack, coarse */
+    tn_note_bytes metrics;        /* scores since then: tn_metrics_pack, coarse */
 } tn_report_note;
 
 typedef enum tn_order_what {
@@ -126,10 +127,11 @@ typedef enum tn_order_what {
     TN_ORDER_STOP,     /* end the run; number: tn_status, text: why */
     TN_ORDER_BYE,      /* the run is over: leave */
     TN_ORDER_LOAD,     /* checkpoint `number`, 0: none; text: what of it */
-    TN_ORDER_GO,       /* apart: train; no other rank's shard is behind the START */
-    TN_ORDER_ROWS,     /* of an evaluation, to one rank: DONE with the next scored rows, or none */
-    TN_ORDER_PRIOR,    /* begin epoch `number`: DONE with clicks and weight of its first rows */
-    TN_ORDER_SWEEP,    /* rows that expire on day `number` leave: DONE with counts in `metrics` */
+    TN_ORDER_GO,       /* apart: train; every other rank's shard is ready for the START */
+    /* during an evaluation, to one rank: DONE with the next scored rows, or none */
+    TN_ORDER_ROWS,
+    TN_ORDER_PRIOR, /* begin epoch `number`: DONE with clicks and weight of its first rows */
+    TN_ORDER_SWEEP, /* rows that expire on day `number` leave: DONE with counts in `metrics` */
     TN_ORDERS
 } tn_order_what;
 
@@ -145,23 +147,24 @@ typedef struct tn_order_note {
 /* DONE: an order is carried out, or failed. Lists of an item per file, per rank, per part. */
 typedef struct tn_done_note {
     uint64_t what, number, status; /* status: tn_status */
-    const char *text;              /* of a failure */
+    const char *text;              /* text of a failure */
     tn_note_texts file;
     tn_note_numbers file_bytes, file_crc, file_rows, file_first, file_last; /* tn_manifest_file */
     tn_note_numbers sent;             /* after a cut: sequence of the last request to each rank */
     tn_note_numbers low, incarnation; /* after a mark: of each rank's tn_dedup */
     tn_note_parts parts;
-    uint64_t records, samples, bad; /* of the epoch so far, or of an evaluation */
-    tn_note_bytes metrics;          /* of these: tn_metrics_pack; of rows: tn_scored_add; of a
-                                       sweep: tn_group_rows_pack */
-    double clicks, weight;          /* of the first rows */
-    tn_note_bytes figures;          /* train/report/peer_progress.h: the rank's counts */
+    uint64_t records, samples, bad; /* counts of the epoch so far, or of an evaluation */
+    /* metrics of these: tn_metrics_pack; for rows: tn_scored_add; for a sweep:
+     * tn_group_rows_pack */
+    tn_note_bytes metrics;
+    double clicks, weight; /* sums of the first rows */
+    tn_note_bytes figures; /* train/report/peer_progress.h: the rank's counts */
 } tn_done_note;
 
 typedef struct tn_refused_note {
     const char *text; /* beside the frame's code: the sentence for people */
     uint64_t status,
-        teller; /* of a run that is ending: tn_status; 1 + the rank that reports to people */
+        teller; /* for a run that is ending: tn_status; 1 + the rank that reports to people */
 } tn_refused_note;
 
 enum { TN_NOTE_TEXT_MAX = 4096, TN_NOTE_LIST_MAX = 1 << 16 };

@@ -39,7 +39,7 @@ void tn_dedup_mark(tn_dedup *o, uint64_t sequence)
     o->bit[word_of(sequence)] |= mask_of(sequence);
     o->above++;
     o->top = sequence > o->top ? sequence : o->top;
-    /* No bit stands above top, so this ends there at the latest. */
+    /* No bit above top is set, so this ends there at the latest. */
     while (o->above > 0 && is_set(o, o->low + 1)) {
         o->low++;
         o->above--;

@@ -23,11 +23,11 @@
 enum { TN_DEDUP_WINDOW = 1024 };
 
 typedef struct tn_dedup {
-    uint64_t incarnation;               /* of the sender; 0: it has not begun */
+    uint64_t incarnation;               /* incarnation of the sender; 0: it has not begun */
     uint64_t low;                       /* all up to here are applied */
     uint64_t top;                       /* the highest that is applied */
     uint64_t above;                     /* applied ones above low: bits that are set */
-    uint64_t bit[TN_DEDUP_WINDOW / 64]; /* of sequence s: s % TN_DEDUP_WINDOW */
+    uint64_t bit[TN_DEDUP_WINDOW / 64]; /* bit of sequence s: s % TN_DEDUP_WINDOW */
 } tn_dedup;
 
 _Static_assert(sizeof(tn_dedup) == 160, "memory per sender is a promise");

@@ -158,7 +158,7 @@ static size_t block_of(size_t left)
     return left < BLOCK ? left : BLOCK;
 }
 
-/* Index of a fault behind `done` values that had none. */
+/* Returns the index of a fault after `done` values that had none. */
 static size_t behind(size_t done, size_t fault)
 {
     return fault == TN_VALUES_FINITE ? fault : done + fault;
@@ -274,8 +274,8 @@ size_t tn_values_scatter(tn_values kind, const char *from, const tn_keyset *keys
         return fault;
     }
     float block[BLOCK];
-    size_t fill = 0; /* floats of the block .. */
-    size_t used = 0; /* .. of which so many are in their rows */
+    size_t fill = 0; /* floats in the block */
+    size_t used = 0; /* floats of the block that are in their rows already */
     for (uint32_t i = 0; i < order.n; i++) {
         uint32_t at = keys->at[order.index[i]];
         uint32_t end = at + tn_row_width(keys, order.index[i]);

@@ -51,7 +51,7 @@ size_t tn_values_write(tn_values kind, const float *from, size_t n, char *to) TN
 size_t tn_values_write_fed(tn_values kind, const float *from, size_t n, float *residual,
                            char *to) TN_MUST_USE;
 
-/* The rows of `order`, one behind the other. */
+/* Gathers the rows of `order`, one after the other. */
 size_t tn_values_gather(tn_values kind, const tn_keyset *keys, tn_key_order order,
                         const float *rows, char *to) TN_MUST_USE;
 

@@ -5,8 +5,8 @@
  *      6 u8  type           24 u64 incarnation   52 u32 count[3]           80 payload
  *      7 u8  flags          32 u64 sequence      64 u64 payload bytes
  *
- * Little-endian. crc is the CRC-32C of all other bytes, 0 to 75 and the payload. `job` tells runs
- * apart, `session` formations of one group, `incarnation` starts of one rank; `sequence` is the id
+ * Little-endian. crc is the CRC-32C of all other bytes, 0 to 75 and the payload. `job` is the id of
+ * a run, `session` of a formation of a group, `incarnation` of a start of a rank; `sequence` that
  * of a request that changes state, from 1 per sender and destination, and 0 in all others; an
  * answer repeats sequence and step of its request. frames.def lists the types, which of them carry
  * an id and what their payloads hold; docs/formats.md section 10 has the bytes.
@@ -35,8 +35,9 @@ enum {
     TN_FRAME_HEAD = 80,
     TN_FRAME_VERSION = 1,
     TN_FRAME_MAGIC = 0x31464e54, /* "TNF1" */
-    TN_MEET = 1,                 /* code of PULL and ROWS: after this step all stand still */
-    TN_FRAME_MISSING = 1 << 4,   /* a flag: behind the floats a bit for each key without a row */
+    TN_MEET = 1,                 /* code of PULL and ROWS: after this step all pause */
+    /* a flag: after the floats comes a bit for each key without a row */
+    TN_FRAME_MISSING = 1 << 4,
 };
 
 /* Bytes of the fixed fields that a payload begins with (request_headers.h). */
@@ -70,19 +71,19 @@ typedef enum tn_frame_count {
 typedef struct tn_frame {
     tn_frame_type type;
     uint8_t flags; /* tn_frame_flags, TN_FRAME_MISSING */
-    uint32_t rank; /* of the sender */
-    uint32_t code; /* of REFUSED, SHARE, BYE, PULL, ROWS; elsewhere 0 and ignored */
+    uint32_t rank; /* rank of the sender */
+    uint32_t code; /* code of REFUSED, SHARE, BYE, PULL, ROWS; elsewhere 0 and ignored */
     uint64_t job, session, incarnation, sequence, step;
     uint32_t count[TN_FRAME_COUNTS];
     const char *payload; /* lent by the message; at any address */
-    uint64_t bytes;      /* of it */
+    uint64_t bytes;      /* bytes of the payload */
 } tn_frame;
 
 /* The limits of a receiver. */
 typedef struct tn_frame_limits {
     uint64_t job;
     uint64_t session;   /* 0: any, since there is none yet */
-    uint64_t bytes_max; /* of a whole frame */
+    uint64_t bytes_max; /* bound of a whole frame */
     uint32_t peers;     /* ranks are below */
     uint32_t count_max[TN_FRAME_COUNTS];
 } tn_frame_limits;
@@ -92,8 +93,8 @@ typedef struct tn_frame_limits {
 tn_drop tn_frame_read(tn_frame *out, const void *message, size_t size,
                       const tn_frame_limits *limits) TN_MUST_USE;
 
-/* Writes the header in front of frame->bytes of payload that stand at message + TN_FRAME_HEAD
- * already. frame->payload is not looked at. */
+/* Writes the header in front of frame->bytes of payload, which are at message + TN_FRAME_HEAD
+ * already. Does not read frame->payload. */
 void tn_frame_seal(char *message, const tn_frame *frame);
 
 /* The flags of floats in these kinds, and the kinds of flags. */
@@ -115,4 +116,4 @@ static inline tn_values tn_frame_dense_values(uint8_t flags)
 bool tn_frame_is_request(tn_frame_type type);       /* has an id and wants an answer */
 const char *tn_frame_type_name(tn_frame_type type); /* "push" */
 const char *tn_drop_text(tn_drop why);              /* "a message <text>": for people */
-const char *tn_refusal_text(uint32_t code);         /* of a frame; never NULL */
+const char *tn_refusal_text(uint32_t code);         /* text of a refusal; never NULL */

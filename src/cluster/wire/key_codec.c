@@ -48,7 +48,7 @@ static uint64_t bytes_of(const uint8_t *width, uint32_t n)
     return bytes;
 }
 
-/* Widths are those of all numbers of an array taken together, bit by bit: of its largest. */
+/* Computes one width per array: that of its largest value. */
 tn_keyblock_shape tn_keyblock_measure(const tn_keyset *keys, tn_key_order order)
 {
     uint64_t delta = 0;
@@ -333,7 +333,7 @@ static void sort_run(tn_key_place *list, uint32_t n)
     }
 }
 
-/* Two sorted runs, [0, middle) and [middle, n), into one. No key stands in both. */
+/* Merges two sorted runs, [0, middle) and [middle, n), into one. No key is in both. */
 static void merge(const tn_key_place *from, uint32_t middle, uint32_t n, tn_key_place *to)
 {
     uint32_t a = 0;

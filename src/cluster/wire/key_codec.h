@@ -1,7 +1,7 @@
 /* key_codec.h - the keys of one owner as bytes, in PULL and PEEK.
  *
  *     0 u8 width of deltas, groups, shows, clicks    4 u32 0    8 u64 first key
- *     16 deltas   n - 1: key[i] - key[i - 1] - 1     keys ascend, each stands once
+ *     16 deltas   n - 1: key[i] - key[i - 1] - 1     keys ascend, each occurs once
  *        groups   n
  *        shows    n: show - 1                        a width of 0: all are 0, no bytes
  *        clicks   n
@@ -50,7 +50,7 @@ typedef struct tn_key_place {
 
 typedef struct tn_keyblock_shape {
     uint64_t bytes;
-    uint32_t floats; /* of the keys' rows */
+    uint32_t floats; /* floats of the keys' rows */
     uint8_t width[TN_KEY_ARRAYS];
 } tn_keyblock_shape;
 

@@ -14,7 +14,7 @@
  * negative, when there is weight without examples, when no pull is named, or when rows cannot hold
  * the day.
  *
- * Behind the floats of ROWS that answer a PEEK with TN_FRAME_MISSING there is a bit for each key,
+ * After the floats of ROWS that answer a PEEK with TN_FRAME_MISSING there is a bit for each key,
  * the first in bit 0 of the first byte; 1: the key has no row. Pure functions, any thread.
  */
 #pragma once
@@ -30,7 +30,7 @@ typedef struct tn_push_params {
     uint64_t pull;    /* sequence of the pull whose keys the gradients belong to */
     double lr_factor; /* as in tn_push, ps/optim/rule.h */
     uint32_t day;
-    float norm;  /* of all gradients of the push, before the global clip; 0: not known */
+    float norm;  /* norm of all gradients of the push, before the global clip; 0: not known */
     double loss; /* the rank's part of the joint batch's mean; 0 above staleness 0 */
 } tn_push_params;
 
@@ -42,9 +42,9 @@ typedef struct tn_rows_params {
 } tn_rows_params;
 
 typedef struct tn_dense_params {
-    double grad_norm;   /* of all gradients of the step, before the global clip */
+    double grad_norm;   /* norm of all gradients of the step, before the global clip */
     uint64_t staleness; /* updates of this shard between the pull and this push */
-    double loss;        /* of the joint batch, before the update; 0 above staleness 0 */
+    double loss;        /* loss of the joint batch, before the update; 0 above staleness 0 */
 } tn_dense_params;
 
 _Static_assert(sizeof(tn_pull_params) == TN_PULL_PARAMS &&
@@ -64,5 +64,5 @@ tn_drop tn_share_get(double *out, uint32_t n, const char *payload) TN_MUST_USE;
 /* Bits for n keys, in the order of the message; `to` has room for (n + 7) / 8 bytes. */
 void tn_missing_put(char *to, const bool *missing, uint32_t n);
 
-/* missing[order.index[i]] := bit i. TN_DROP_MISSING: bits behind the last key. */
+/* Sets missing[order.index[i]] := bit i. TN_DROP_MISSING: bits after the last key. */
 tn_drop tn_missing_get(bool *missing, tn_key_order order, const char *from) TN_MUST_USE;
