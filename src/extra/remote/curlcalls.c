@@ -13,7 +13,7 @@
 
 static const struct {
     const char *name;
-    size_t at; /* in a tn_curl */
+    size_t at; /* offset in a tn_curl */
 } calls[] = {TN_CURL_CALLS(NAME_AND_PLACE)};
 
 tn_status tn_curl_load(tn_curl *out, tn_error *err)

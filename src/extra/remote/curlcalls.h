@@ -1,11 +1,11 @@
-/* curlcalls.h - libcurl, loaded when data lie behind a URI.
+/* curlcalls.h - libcurl, loaded when data have a URI.
  *
  *     tn_curl c;
  *     TN_TRY(tn_curl_load(&c, err));
  *     CURL *easy = c.curl_easy_init();
  *
  * The header is needed to build, the library to read remote data. Functions, arguments and codes
- * are those of curl.h. Libraries before 7.85 are refused: they cannot be told which protocols a
+ * are those of curl.h. Libraries before 7.85 are refused: they cannot limit which protocols a
  * URI may have. A tn_curl is a copy of addresses: copy it freely, any thread.
  */
 #pragma once
@@ -41,5 +41,6 @@ typedef struct tn_curl {
     TN_CURL_CALLS(TN_CURL_MEMBER)
 } tn_curl;
 
-/* TN_E_CONFIG, with what to install, when there is no library or one that is too old. */
+/* Loads libcurl. TN_E_CONFIG, with what to install, when there is no library or one that is too
+ * old. */
 tn_status tn_curl_load(tn_curl *out, tn_error *err) TN_MUST_USE;

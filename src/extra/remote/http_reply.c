@@ -28,7 +28,7 @@ static bool is(span text, const char *word)
     return text.size == strlen(word) && strncasecmp(text.at, word, text.size) == 0;
 }
 
-/* Decimal digits in front of `text`, which shrinks. */
+/* Takes the decimal digits in front of `text`, which shrinks. */
 static bool take_number(span *text, uint64_t *out)
 {
     size_t n = 0;
@@ -53,7 +53,7 @@ static bool take_char(span *text, char c)
     return true;
 }
 
-/* "bytes 0-9/100", "bytes 0-9/" and a star, "bytes", star, "/100". */
+/* Reads "bytes 0-9/100", "bytes 0-9/" and a star, "bytes", star, "/100". */
 static void read_range(tn_http_reply *r, span value)
 {
     uint64_t first = 0;
@@ -82,7 +82,7 @@ static void read_range(tn_http_reply *r, span value)
     r->total = total;
 }
 
-/* "Sun, 06 Nov 1994 08:49:37 GMT" */
+/* Reads "Sun, 06 Nov 1994 08:49:37 GMT". */
 static bool read_date(span value, uint64_t *out)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -129,7 +129,8 @@ static void keep(char *to, size_t room, span value)
     }
 }
 
-/* "Negotiate", "Negotiate <token>"; several schemes of one line are not looked for. */
+/* Returns whether a value is "Negotiate" or "Negotiate <token>"; it does not look for several
+ * schemes of one line. */
 static bool names_scheme(span value, const char *word)
 {
     const size_t n = strlen(word);

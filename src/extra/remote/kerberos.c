@@ -1,6 +1,6 @@
 /* kerberos.c - libcurl's word for Negotiate, and what it says when GSS-API fails.
  *
- * libcurl goes on without a token then, and tells why in its trace alone.
+ * libcurl goes on without a token then, and names the reason in its trace alone.
  */
 #include "extra/remote/kerberos.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "gss_init_sec_context() failed: Ticket expired. " */
+/* Keeps the reason in "gss_init_sec_context() failed: Ticket expired. ". */
 static int on_trace(CURL *easy, curl_infotype type, char *data, size_t size, void *arg)
 {
     static const char mark[] = "gss_init_sec_context() failed: ";
@@ -38,7 +38,7 @@ tn_status tn_kerberos_set(const tn_curl *curl, CURL *easy, char why[TN_KERBEROS_
                        "hint: install the libcurl4 of your distribution",
                        curl->curl_version_info(CURLVERSION_NOW)->version);
     }
-    (void)curl->curl_easy_setopt(easy, CURLOPT_USERPWD, ":"); /* whom the ticket is of */
+    (void)curl->curl_easy_setopt(easy, CURLOPT_USERPWD, ":"); /* the user of the ticket */
     (void)curl->curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_trace);
     (void)curl->curl_easy_setopt(easy, CURLOPT_DEBUGDATA, (void *)why);
     (void)curl->curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);

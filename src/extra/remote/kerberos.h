@@ -14,17 +14,17 @@
 
 enum { TN_KERBEROS_WHY = 300 };
 
-/* For the next transfer of `easy`, which must not outlive `why`: why GSS-API had no token; "": it
- * had one. TN_E_CONFIG: this libcurl has no GSS-API. */
+/* Prepares the next transfer of `easy`, which must not outlive `why`: the reason why GSS-API had no
+ * token; "": it had one. TN_E_CONFIG: this libcurl has no GSS-API. */
 tn_status tn_kerberos_set(const tn_curl *curl, CURL *easy, char why[TN_KERBEROS_WHY],
                           tn_error *err) TN_MUST_USE;
 
-/* Who got an answer 401 that asks for a ticket. */
+/* The request that got an answer 401 which asks for a ticket. */
 typedef enum tn_kerberos_asked {
-    TN_KERBEROS_UNUSED, /* a request for which no ticket was looked */
+    TN_KERBEROS_UNUSED, /* a request for which no ticket was wanted */
     TN_KERBEROS_TRIED,
-    TN_KERBEROS_AWAY /* one to where a redirect led */
+    TN_KERBEROS_AWAY /* a request to the place of a redirect */
 } tn_kerberos_asked;
 
-/* Such an answer in words, with what to do; `why` of TRIED. */
+/* Puts such an answer into words, with what to do; `why` is that of TRIED. */
 void tn_kerberos_explain(tn_kerberos_asked asked, const char *why, char *out, size_t size);

@@ -1,4 +1,4 @@
-/* remote_client.c - schemes by name, a list of idle wires, and the loop that waits for one answer.
+/* remote_client.c - schemes by name, a list of idle pools, and the loop that waits for one answer.
  */
 #include "extra/remote/remote_client.h"
 
@@ -35,89 +35,86 @@ tn_status tn_remote_init(tn_remote *c, const char *secrets, tn_error *err)
 
 void tn_remote_done(tn_remote *c)
 {
-    for (tn_wire *w = c->idle, *next = NULL; w != NULL; w = next) {
-        next = w->idle;
-        tn_wire_close(w);
+    for (tn_http_pool *p = c->idle, *next = NULL; p != NULL; p = next) {
+        next = *tn_http_pool_next(p);
+        tn_http_pool_close(p);
     }
     tn_secrets_close(c->secrets);
     (void)pthread_mutex_destroy(&c->lock);
 }
 
-tn_status tn_remote_take(tn_remote *c, tn_wire **out, tn_error *err)
+tn_status tn_remote_take(tn_remote *c, tn_http_pool **out, tn_error *err)
 {
     (void)pthread_mutex_lock(&c->lock);
     *out = c->idle;
-    c->idle = *out != NULL ? (*out)->idle : NULL;
+    c->idle = *out != NULL ? *tn_http_pool_next(*out) : NULL;
     (void)pthread_mutex_unlock(&c->lock);
-    return *out != NULL ? TN_OK : tn_wire_open(out, &c->curl, c->secrets, err);
+    return *out != NULL ? TN_OK : tn_http_pool_open(out, &c->curl, c->secrets, err);
 }
 
-void tn_remote_give(tn_remote *c, tn_wire *wire)
+void tn_remote_give(tn_remote *c, tn_http_pool *pool)
 {
-    if (wire == NULL) {
+    if (pool == NULL) {
         return;
     }
-    tn_wire_reset(wire);
+    tn_http_pool_reset(pool);
     (void)pthread_mutex_lock(&c->lock);
-    wire->idle = c->idle;
-    c->idle = wire;
+    *tn_http_pool_next(pool) = c->idle;
+    c->idle = pool;
     (void)pthread_mutex_unlock(&c->lock);
 }
 
-static tn_status fly(tn_wire *w, const tn_wish *wish, tn_text *body, tn_http_reply *reply,
-                     tn_error *err)
+static tn_status run(tn_http_pool *p, const tn_request *request, tn_text *answer,
+                     tn_http_reply *reply, tn_error *err)
 {
     static const atomic_bool never;
-    tn_flight *f = &w->flight[0];
-    TN_TRY(tn_flight_begin(f, wish, err));
+    tn_transfer *t = tn_http_pool_transfer(p, 0);
+    TN_TRY(tn_transfer_begin(t, request, err));
     for (;;) {
-        tn_wire_work(w);
-        *reply = f->reply;
-        if (f->state == TN_FLIGHT_FAILED) {
-            *err = f->err;
-            return f->err.code;
+        tn_http_pool_work(p);
+        *reply = *tn_transfer_reply(t);
+        if (tn_transfer_state_of(t) == TN_TRANSFER_FAILED) {
+            *err = *tn_transfer_error(t);
+            return err->code;
         }
-        if (f->state == TN_FLIGHT_LANDED) {
+        if (tn_transfer_state_of(t) == TN_TRANSFER_DONE) {
             break;
         }
-        TN_TRY(tn_wire_wait(w, wish->once ? &never : wish->stop, err));
+        TN_TRY(tn_http_pool_wait(p, request->once ? &never : request->stop, err));
     }
-    if (wish->document != NULL) {
-        tn_text_add(body, f->body.data, f->body.size);
-    } else {
-        tn_text_add(body, f->buffer, f->have);
-    }
-    return tn_text_check(body, "an answer", err);
+    const tn_bytes bytes = tn_transfer_bytes(t);
+    tn_text_add(answer, bytes.data, bytes.size);
+    return tn_text_check(answer, "an answer", err);
 }
 
-tn_status tn_remote_ask(tn_remote *c, const tn_wish *wish, tn_text *body, tn_http_reply *reply,
-                        tn_error *err)
+tn_status tn_remote_ask(tn_remote *c, const tn_request *request, tn_text *answer,
+                        tn_http_reply *reply, tn_error *err)
 {
-    tn_wire *w = NULL;
+    tn_http_pool *p = NULL;
     tn_error ours = {0};
-    tn_text_clear(body);
+    tn_text_clear(answer);
     *reply = (tn_http_reply){0};
-    TN_TRY(tn_remote_take(c, &w, err));
-    tn_status status = fly(w, wish, body, reply, &ours);
-    tn_remote_give(c, w);
+    TN_TRY(tn_remote_take(c, &p, err));
+    tn_status status = run(p, request, answer, reply, &ours);
+    tn_remote_give(c, p);
     if (status != TN_OK && err != NULL) {
         *err = ours;
     }
     return status;
 }
 
-tn_status tn_found_told(tn_found *found, const tn_wish *wish, uint64_t n, tn_error *err)
+tn_status tn_found_count(tn_found *found, const tn_request *request, uint64_t n, tn_error *err)
 {
-    found->told += n;
-    return found->told <= TN_OBJECTS_MAX
+    found->names += n;
+    return found->names <= TN_OBJECTS_MAX
                ? TN_OK
                : tn_fail(err, TN_E_LIMIT,
                          "'%s': the store lists more than %d names\nhint: write more of the names "
                          "in front of the first '*'",
-                         wish->uri->scheme.data, TN_OBJECTS_MAX);
+                         request->uri->scheme.data, TN_OBJECTS_MAX);
 }
 
-tn_status tn_found_add(tn_found *found, const tn_wish *wish, tn_bytes path, uint64_t size,
+tn_status tn_found_add(tn_found *found, const tn_request *request, tn_bytes path, uint64_t size,
                        const tn_text *tag, tn_error *err)
 {
     if (found->n == found->max) {
@@ -132,8 +129,8 @@ tn_status tn_found_add(tn_found *found, const tn_wish *wish, tn_bytes path, uint
         found->max = max;
     }
     tn_text uri = {0};
-    tn_text_addf(&uri, "%.*s://%.*s/", (int)wish->uri->scheme.size, wish->uri->scheme.data,
-                 (int)wish->uri->host.size, wish->uri->host.data);
+    tn_text_addf(&uri, "%.*s://%.*s/", (int)request->uri->scheme.size, request->uri->scheme.data,
+                 (int)request->uri->host.size, request->uri->host.data);
     tn_text_add(&uri, path.data, path.size);
     tn_status status = tn_text_check(&uri, "the name of an object", err);
     if (status == TN_OK) {
@@ -150,7 +147,7 @@ tn_status tn_found_add(tn_found *found, const tn_wish *wish, tn_bytes path, uint
         if (strcmp(copy, uri.data) != 0 || strlen(copy) != uri.size) {
             status = tn_fail(err, TN_E_DATA,
                              "'%s': a name that the store lists holds control characters: '%s'",
-                             wish->uri->scheme.data, uri.data);
+                             request->uri->scheme.data, uri.data);
         }
     }
     tn_text_done(&uri);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Whether a header goes to this machine, or encrypted. */
+/* Returns whether a header goes to this machine, or encrypted. */
 static bool is_private(const tn_uri *u)
 {
     return u->scheme.size != 4 || strncmp(u->host.data, "127.", 4) == 0 ||

@@ -1,4 +1,4 @@
-/* remote_objects.c - from a URI to objects: lists, and what the first bytes tell. */
+/* remote_objects.c - from a URI to objects: lists, and the facts that come with the first bytes. */
 #include "base/core/alloc.h"
 #include "extra/remote/remote_client.h"
 
@@ -50,15 +50,15 @@ static const char *keep(tn_arena *arena, const char *data, size_t size)
     return copy;
 }
 
-/* Size and tag, of schemes that tell them aside. */
-static tn_status look(tn_remote *r, const tn_wish *wish, tn_remote_object *object, tn_arena *arena,
-                      tn_error *err)
+/* Asks for size and tag, where the scheme has a request of its own for them. */
+static tn_status look(tn_remote *r, const tn_request *request, tn_remote_object *object,
+                      tn_arena *arena, tn_error *err)
 {
     tn_text tag = {0};
-    if (wish->scheme->look == NULL || object->tag != NULL) {
+    if (request->scheme->look == NULL || object->tag != NULL) {
         return TN_OK;
     }
-    tn_status status = wish->scheme->look(r, wish, &object->size, &tag, err);
+    tn_status status = request->scheme->look(r, request, &object->size, &tag, err);
     if (status == TN_OK) {
         object->tag = keep(arena, tag.data, tag.size);
     }
@@ -66,11 +66,11 @@ static tn_status look(tn_remote *r, const tn_wish *wish, tn_remote_object *objec
     return status;
 }
 
-/* What the answer to a request for the first bytes says. */
-static void learn(const tn_wish *wish, const tn_http_reply *reply, tn_remote_object *object,
+/* Takes the facts of an object from the answer to a request for its first bytes. */
+static void learn(const tn_request *request, const tn_http_reply *reply, tn_remote_object *object,
                   tn_arena *arena)
 {
-    if (wish->scheme->addressed) {
+    if (request->scheme->range_in_url) {
         object->ranged = true;
         return;
     }
@@ -88,30 +88,30 @@ static void learn(const tn_wish *wish, const tn_http_reply *reply, tn_remote_obj
 tn_status tn_http_probe(tn_remote *r, tn_remote_object *object, tn_arena *arena, tn_error *err)
 {
     tn_uri uri;
-    tn_wish wish = {0};
-    tn_text body = {0};
+    tn_request request = {0};
+    tn_text answer = {0};
     tn_http_reply reply = {0};
     if (object->first != NULL) {
         return TN_OK;
     }
-    TN_TRY(tn_remote_parse(object->uri, &uri, &wish.scheme, err));
-    wish.uri = &uri;
-    wish.path = uri.path;
-    TN_TRY(look(r, &wish, object, arena, err));
-    wish.size = object->size;
-    wish.tag = object->tag;
+    TN_TRY(tn_remote_parse(object->uri, &uri, &request.scheme, err));
+    request.uri = &uri;
+    request.path = uri.path;
+    TN_TRY(look(r, &request, object, arena, err));
+    request.size = object->size;
+    request.tag = object->tag;
     if (object->size == 0) {
         object->first = keep(arena, "", 0);
         return TN_OK;
     }
-    wish.end = object->size < TN_REMOTE_FIRST ? object->size : TN_REMOTE_FIRST;
-    tn_status status = tn_remote_ask(r, &wish, &body, &reply, err);
+    request.end = object->size < TN_REMOTE_FIRST ? object->size : TN_REMOTE_FIRST;
+    tn_status status = tn_remote_ask(r, &request, &answer, &reply, err);
     if (status == TN_OK) {
-        learn(&wish, &reply, object, arena);
-        object->first = keep(arena, tn_text_str(&body), body.size);
-        object->n_first = (uint32_t)body.size;
+        learn(&request, &reply, object, arena);
+        object->first = keep(arena, tn_text_str(&answer), answer.size);
+        object->n_first = (uint32_t)answer.size;
     }
-    tn_text_done(&body);
+    tn_text_done(&answer);
     return status;
 }
 
@@ -124,51 +124,51 @@ static int by_uri(const void *a, const void *b)
     return strcmp(x->uri, y->uri);
 }
 
-/* Itself, if it is there. */
-static tn_status find_one(tn_remote *r, const tn_wish *wish, tn_found *found, tn_error *err)
+/* Finds the object itself, if it is there. */
+static tn_status find_one(tn_remote *r, const tn_request *request, tn_found *found, tn_error *err)
 {
     TN_TRY(tn_arena_reserve(found->arena, 2 * sizeof *found->object, "an object", err));
     found->object = TN_NEW_ARRAY(found->arena, tn_remote_object, 1);
     *found->object = (tn_remote_object){.size = UINT64_MAX};
-    const char *uri = wish->uri->scheme.data;
+    const char *uri = request->uri->scheme.data;
     found->object->uri = keep(found->arena, uri, strlen(uri));
     TN_TRY(tn_http_probe(r, found->object, found->arena, err));
     found->n = 1;
     return TN_OK;
 }
 
-/* What lies under "PATH/", of stores that have no folders. */
-static tn_status find_under(tn_remote *r, const tn_wish *wish, tn_found *found, tn_error *err)
+/* Finds the objects under "PATH/", in stores that have no folders. */
+static tn_status find_under(tn_remote *r, const tn_request *request, tn_found *found, tn_error *err)
 {
     tn_text path = {0};
-    tn_wish folder = *wish;
-    tn_text_addf(&path, "%.*s/", (int)wish->path.size, wish->path.data);
+    tn_request folder = *request;
+    tn_text_addf(&path, "%.*s/", (int)request->path.size, request->path.data);
     folder.path = (tn_bytes){tn_text_str(&path), path.size, false};
     tn_status status = tn_text_check(&path, "a path", err);
-    status = status == TN_OK ? wish->scheme->list(r, &folder, found, err) : status;
+    status = status == TN_OK ? request->scheme->list(r, &folder, found, err) : status;
     tn_text_done(&path);
     return status;
 }
 
-static tn_status find_all(tn_remote *r, const tn_wish *wish, tn_found *found, tn_error *err)
+static tn_status find_all(tn_remote *r, const tn_request *request, tn_found *found, tn_error *err)
 {
-    const tn_bytes path = wish->path;
+    const tn_bytes path = request->path;
     const bool pattern = tn_uri_plain(path) < path.size;
     const bool folder = path.size == 0 || path.data[path.size - 1] == '/';
-    if (wish->scheme->list == NULL) {
-        return !pattern ? find_one(r, wish, found, err)
+    if (request->scheme->list == NULL) {
+        return !pattern ? find_one(r, request, found, err)
                         : tn_fail(err, TN_E_DATA,
                                   "'%s': %s has no lists of names to match a pattern with\n"
                                   "hint: name every object, or write {a,b}",
-                                  wish->uri->scheme.data, wish->scheme->name);
+                                  request->uri->scheme.data, request->scheme->name);
     }
-    if (pattern || folder || wish->scheme->look != NULL) { /* those have folders */
-        return wish->scheme->list(r, wish, found, err);
+    if (pattern || folder || request->scheme->look != NULL) { /* schemes with `look` have folders */
+        return request->scheme->list(r, request, found, err);
     }
     tn_error why = {0};
-    tn_status status = find_one(r, wish, found, &why);
+    tn_status status = find_one(r, request, found, &why);
     if (status == TN_E_DATA) {
-        const tn_status under = find_under(r, wish, found, err);
+        const tn_status under = find_under(r, request, found, err);
         if (under == TN_E_STOPPED || (under == TN_OK && found->n > 0)) {
             return under;
         }
@@ -183,13 +183,13 @@ tn_status tn_http_list(tn_remote *r, const char *uri, tn_arena *arena, tn_remote
                        uint32_t *n, tn_error *err)
 {
     tn_uri u;
-    tn_wish wish = {.end = UINT64_MAX, .size = UINT64_MAX};
+    tn_request request = {.end = UINT64_MAX, .size = UINT64_MAX};
     tn_found found = {.arena = arena};
-    TN_TRY(tn_remote_parse(uri, &u, &wish.scheme, err));
-    wish.uri = &u;
-    wish.path = u.path;
+    TN_TRY(tn_remote_parse(uri, &u, &request.scheme, err));
+    request.uri = &u;
+    request.path = u.path;
     TN_TRY(tn_secrets_admit(r->secrets, &u, err));
-    TN_TRY(find_all(r, &wish, &found, err));
+    TN_TRY(find_all(r, &request, &found, err));
     if (found.n == 0) {
         const bool pattern = tn_uri_plain(u.path) < u.path.size;
         return tn_fail(err, TN_E_DATA, "no object %s '%s'", pattern ? "matches" : "lies in", uri);

@@ -54,18 +54,18 @@ tn_status tn_http_put(tn_remote *r, const char *path, const char *uri, const ato
                       tn_error *err)
 {
     tn_uri u;
-    tn_wish wish = {.stop = stop};
+    tn_request request = {.stop = stop};
     tn_infile *file = NULL;
     tn_error why = {0};
-    TN_TRY(parse_file(uri, &u, &wish.scheme, err));
-    wish.uri = &u;
-    wish.path = u.path;
+    TN_TRY(parse_file(uri, &u, &request.scheme, err));
+    request.uri = &u;
+    request.path = u.path;
     TN_TRY(tn_infile_open(&file, path, err));
     tn_status status = TN_OK;
     bool lost = true;
     for (uint32_t i = 0; i < TIMES && lost; i++) {
         lost = false;
-        status = wish.scheme->put(r, &wish, file, &lost, &why);
+        status = request.scheme->put(r, &request, file, &lost, &why);
     }
     tn_infile_close(file);
     TN_ASSERT(status == TN_OK || why.text[0] != '\0');

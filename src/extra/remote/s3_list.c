@@ -11,10 +11,10 @@ enum { ENTITY_MAX = 12 };
 
 typedef struct element {
     tn_bytes name; /* "/Contents" ends one */
-    tn_bytes text; /* behind it, up to the next '<' */
+    tn_bytes text; /* text after it, up to the next '<' */
 } element;
 
-/* The next element, past which *at goes; false: none is left. */
+/* Finds the next element, past which *at goes. Returns false when none is left. */
 static bool next_element(tn_bytes *at, element *out)
 {
     const char *open = at->size > 0 ? memchr(at->data, '<', at->size) : NULL;
@@ -44,7 +44,7 @@ static bool is(tn_bytes text, const char *word)
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-/* The bytes behind '&' up to ';', without either; false: this is no entity. */
+/* Decodes the bytes between '&' and ';'. Returns false when this is no entity. */
 static bool add_entity(tn_bytes name, tn_text *out)
 {
     static const struct {
@@ -86,7 +86,7 @@ static void decode(tn_bytes text, tn_text *out)
     }
 }
 
-/* The members of one <Contents>; false: it does not end, or lacks one. */
+/* Reads the members of one <Contents>. Returns false when it does not end, or lacks one. */
 static bool read_object(tn_bytes *at, tn_s3_object *out)
 {
     element e;
@@ -122,7 +122,8 @@ bool tn_s3_next(tn_s3_scan *scan, tn_s3_object *out)
         }
         if (is(e.name, "CommonPrefixes")) {
             scan->n++;
-        } else if (is(e.name, "Prefix")) { /* of these; that of the request is ever the same */
+            /* prefix of a folder; the prefix of the request is always the same */
+        } else if (is(e.name, "Prefix")) {
             scan->names = tn_xxh64(e.text.data, e.text.size, scan->names);
         } else if (is(e.name, "IsTruncated")) {
             scan->truncated = is(e.text, "true");

@@ -4,7 +4,7 @@
  *     while (tn_s3_next(&scan, &key, &object)) ..            object.key etc. are in `key`
  *     scan.truncated: ask again with scan.token
  *
- * A pull scanner of the few elements that matter; whatever stands around or between them is passed
+ * A pull scanner of the few elements that matter; whatever is around or between them is passed
  * over. Texts of elements are decoded (&amp; &lt; &gt; &quot; &apos; &#n; &#xn;). Any thread.
  */
 #pragma once
@@ -16,21 +16,21 @@
 
 typedef struct tn_s3_scan {
     tn_bytes text;  /* not scanned yet */
-    bool truncated; /* there is more to list .. */
-    bool broken;    /* an element does not end, or says what it cannot mean */
-    tn_text token;  /* .. behind this; owned */
-    uint32_t n;     /* objects and folders so far, and .. */
-    uint64_t names; /* .. a hash of what they are called */
+    bool truncated; /* there is more to list, from `token` on */
+    bool broken;    /* an element does not end, or its value makes no sense */
+    tn_text token;  /* token of the next page; owned */
+    uint32_t n;     /* objects and folders so far */
+    uint64_t names; /* hash of their names */
 } tn_s3_scan;
 
-/* Of <Contents>. Texts are cleared and filled, and owned by the caller. */
+/* Object of one <Contents>. Texts are cleared and filled, and owned by the caller. */
 typedef struct tn_s3_object {
     tn_text key, etag; /* the ETag with its quotes; empty: none */
     uint64_t size;
 } tn_s3_object;
 
-/* False: there are no more. */
+/* Reads the next object. Returns false when there are no more. */
 bool tn_s3_next(tn_s3_scan *scan, tn_s3_object *out);
 
-/* Appends the text of the first element of this name; false: there is none. */
+/* Appends the text of the first element of this name. Returns false when there is none. */
 bool tn_s3_element(tn_bytes text, const char *name, tn_text *out);

@@ -26,17 +26,17 @@ enum { HASHED_BYTES = 1 << 18 };
 
 typedef struct s3_upload {
     tn_remote *client;
-    const tn_wish *wish;
+    const tn_request *request;
     const tn_infile *file;
-    tn_text id;    /* of a multipart upload, encoded for a query */
-    tn_text etag;  /* of the object, as the store has answered */
-    tn_text body;  /* of the last answer */
-    tn_text parts; /* <Part>.. of what is sent */
+    tn_text id;     /* id of a multipart upload, encoded for a query */
+    tn_text etag;   /* ETag of the object, as the store has answered */
+    tn_text answer; /* body of the last answer */
+    tn_text parts;  /* <Part>.. elements of the parts that were sent */
 } s3_upload;
 
 /* ---- requests ---- */
 
-static tn_status hash_file(tn_sending *s, tn_error *err)
+static tn_status hash_file(tn_request_body *s, tn_error *err)
 {
     char *data = NULL;
     uint8_t digest[32];
@@ -59,7 +59,7 @@ static tn_status hash_file(tn_sending *s, tn_error *err)
     return status;
 }
 
-static void hash_text(tn_sending *s)
+static void hash_text(tn_request_body *s)
 {
     uint8_t digest[32];
     tn_sha256 h;
@@ -70,22 +70,22 @@ static void hash_text(tn_sending *s)
     s->size = s->text.size;
 }
 
-static tn_status ask(s3_upload *u, const char *method, const char *query, const tn_sending *sends,
-                     tn_http_reply *reply, tn_error *err)
+static tn_status ask(s3_upload *u, const char *method, const char *query,
+                     const tn_request_body *body, tn_http_reply *reply, tn_error *err)
 {
-    tn_wish wish = *u->wish;
-    wish.method = method;
-    wish.document = query;
-    wish.sends = sends;
-    wish.end = UINT64_MAX;
-    wish.size = UINT64_MAX;
-    return tn_remote_ask(u->client, &wish, &u->body, reply, err);
+    tn_request request = *u->request;
+    request.method = method;
+    request.document = query;
+    request.body = body;
+    request.end = UINT64_MAX;
+    request.size = UINT64_MAX;
+    return tn_remote_ask(u->client, &request, &u->answer, reply, err);
 }
 
 static tn_status send_span(s3_upload *u, const char *query, uint64_t from, uint64_t size,
                            tn_http_reply *reply, tn_error *err)
 {
-    tn_sending s = {.file = u->file, .from = from, .size = size};
+    tn_request_body s = {.file = u->file, .from = from, .size = size};
     TN_TRY(hash_file(&s, err));
     return ask(u, "PUT", query, &s, reply, err);
 }
@@ -94,7 +94,7 @@ static tn_status send_span(s3_upload *u, const char *query, uint64_t from, uint6
 
 static tn_status odd_answer(const s3_upload *u, const char *what, tn_error *err)
 {
-    return tn_fail(err, TN_E_IO, "cannot write '%s': the store %s", u->wish->uri->scheme.data,
+    return tn_fail(err, TN_E_IO, "cannot write '%s': the store %s", u->request->uri->scheme.data,
                    what);
 }
 
@@ -104,7 +104,7 @@ static tn_status begin_parts(s3_upload *u, tn_error *err)
     tn_text id = {0};
     TN_TRY(ask(u, "POST", "uploads=", NULL, &reply, err));
     const bool named =
-        tn_s3_element((tn_bytes){tn_text_str(&u->body), u->body.size, false}, "UploadId", &id);
+        tn_s3_element((tn_bytes){tn_text_str(&u->answer), u->answer.size, false}, "UploadId", &id);
     tn_uri_encode(&u->id, (tn_bytes){tn_text_str(&id), id.size, false}, false);
     tn_text_done(&id);
     TN_TRY(tn_text_check(&u->id, "the name of an upload", err));
@@ -140,8 +140,8 @@ static tn_status send_parts(s3_upload *u, uint64_t part_bytes, tn_error *err)
     return status;
 }
 
-/* An answer that got lost, and a second one that knows no such upload, leave open what is there;
- * 200 may be the beginning of an answer that ends as a failure. */
+/* Ends an upload in parts. A lost answer, and a second one that knows no such upload, leave open
+ * what is there; 200 may be the beginning of an answer that ends as a failure. */
 static tn_status end_parts(s3_upload *u, bool *lost, tn_error *err)
 {
     tn_text list = {0};
@@ -153,14 +153,14 @@ static tn_status end_parts(s3_upload *u, bool *lost, tn_error *err)
     tn_status status = tn_text_check(&list, "the list of parts", err);
     status = status == TN_OK ? tn_text_check(&query, "a request", err) : status;
     if (status == TN_OK) {
-        tn_sending s = {.text = {tn_text_str(&list), list.size, false}};
+        tn_request_body s = {.text = {tn_text_str(&list), list.size, false}};
         hash_text(&s);
         status = ask(u, "POST", tn_text_str(&query), &s, &reply, err);
         *lost = status == TN_E_DATA && reply.status == 404;
     }
     if (status == TN_OK) {
-        const tn_bytes body = {tn_text_str(&u->body), u->body.size, false};
-        *lost = !tn_s3_element(body, "ETag", &u->etag);
+        const tn_bytes answer = {tn_text_str(&u->answer), u->answer.size, false};
+        *lost = !tn_s3_element(answer, "ETag", &u->etag);
         status = *lost ? odd_answer(u, "does not put the parts together", err)
                        : tn_text_check(&u->etag, "an ETag", err);
     }
@@ -169,25 +169,26 @@ static tn_status end_parts(s3_upload *u, bool *lost, tn_error *err)
     return status;
 }
 
-/* What was sent is taken back; by one attempt, since somebody may be waiting for the end. */
+/* Removes the parts that were sent, by one attempt, since somebody may be waiting for the end. */
 static void take_back(s3_upload *u)
 {
     tn_text query = {0};
     tn_http_reply reply;
-    tn_wish wish = *u->wish;
-    const tn_wish *whole = u->wish;
-    wish.once = true;
-    u->wish = &wish;
+    tn_request request = *u->request;
+    const tn_request *whole = u->request;
+    request.once = true;
+    u->request = &request;
     tn_text_addf(&query, "uploadId=%s", tn_text_str(&u->id));
     if (!query.failed) {
         const tn_status gone = ask(u, "DELETE", tn_text_str(&query), NULL, &reply, NULL);
-        (void)gone; /* the store removes what is left, if it was told to: docs/data.md */
+        (void)gone; /* the store removes what is left, if it was configured to: docs/data.md */
     }
-    u->wish = whole;
+    u->request = whole;
     tn_text_done(&query);
 }
 
-/* Parts grow with the file: there are never more than TN_S3_PARTS_MAX. */
+/* Returns the size of parts, which grows with the file: there are never more than
+ * TN_S3_PARTS_MAX. */
 static uint64_t part_size(uint64_t size)
 {
     const uint64_t least = size / TN_S3_PARTS_MAX + 1;
@@ -213,15 +214,16 @@ static tn_status put_whole(s3_upload *u, tn_error *err)
     return tn_text_check(&u->etag, "an ETag", err);
 }
 
-/* Who may write and not read is not asked: the store has compared the bytes with their hash. */
+/* Checks what is there. A user who may write and not read skips this: the store has compared the
+ * bytes with their hash. */
 static tn_status look_after(s3_upload *u, bool *lost, tn_error *err)
 {
     const uint64_t size = tn_infile_size(u->file);
-    tn_wish wish = *u->wish;
+    tn_request request = *u->request;
     tn_http_reply reply;
-    wish.end = 1;
-    wish.size = UINT64_MAX;
-    const tn_status status = tn_remote_ask(u->client, &wish, &u->body, &reply, err);
+    request.end = 1;
+    request.size = UINT64_MAX;
+    const tn_status status = tn_remote_ask(u->client, &request, &u->answer, &reply, err);
     if (status == TN_E_DATA && (reply.status == 401 || reply.status == 403)) {
         return TN_OK;
     }
@@ -235,16 +237,16 @@ static tn_status look_after(s3_upload *u, bool *lost, tn_error *err)
     return *lost ? odd_answer(u, "has something else there than what was sent", err) : TN_OK;
 }
 
-tn_status tn_s3_put(tn_remote *client, const tn_wish *wish, const tn_infile *file, bool *lost,
+tn_status tn_s3_put(tn_remote *client, const tn_request *request, const tn_infile *file, bool *lost,
                     tn_error *err)
 {
-    s3_upload u = {.client = client, .wish = wish, .file = file};
+    s3_upload u = {.client = client, .request = request, .file = file};
     tn_status status =
         tn_infile_size(file) <= TN_S3_PART_BYTES ? put_whole(&u, err) : put_parts(&u, lost, err);
     status = status == TN_OK ? look_after(&u, lost, err) : status;
     tn_text_done(&u.id);
     tn_text_done(&u.etag);
-    tn_text_done(&u.body);
+    tn_text_done(&u.answer);
     tn_text_done(&u.parts);
     return status;
 }

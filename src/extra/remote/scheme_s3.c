@@ -26,11 +26,12 @@ static bool is_word(const tn_text *text, const char *word)
     return text->size == strlen(word) && memcmp(text->data, word, text->size) == 0;
 }
 
-/* "https://HOST" without a slash behind; true: it is somebody's own. */
-static bool add_endpoint(const tn_wish *wish, tn_request *out, const tn_text *region, tn_text *to)
+/* Appends "https://HOST" without a slash at the end; true: it is the user's own endpoint. */
+static bool add_endpoint(const tn_request *request, tn_attempt *out, const tn_text *region,
+                         tn_text *to)
 {
     const bool own = tn_secrets_add(out->secrets, TN_SECRET_ENDPOINT, to);
-    if (!own && wish->scheme == &tn_scheme_gs) {
+    if (!own && request->scheme == &tn_scheme_gs) {
         tn_text_adds(to, "https://storage.googleapis.com");
     } else if (!own) {
         tn_text_addf(to, "https://s3.%s.amazonaws.com", tn_text_str(region));
@@ -46,14 +47,14 @@ static bool add_endpoint(const tn_wish *wish, tn_request *out, const tn_text *re
     return own;
 }
 
-/* Whether the bucket stands in the path: with own endpoints, with dots in its name, which no
+/* Returns whether the bucket is in the path: with own endpoints, with dots in its name, which no
  * certificate covers, or because it is asked for. */
-static bool is_path_style(const tn_wish *wish, tn_request *out, bool own)
+static bool is_path_style(const tn_request *request, tn_attempt *out, bool own)
 {
     tn_text style = {0};
-    const tn_bytes bucket = wish->uri->host;
+    const tn_bytes bucket = request->uri->host;
     bool path =
-        own || wish->scheme == &tn_scheme_gs || memchr(bucket.data, '.', bucket.size) != NULL;
+        own || request->scheme == &tn_scheme_gs || memchr(bucket.data, '.', bucket.size) != NULL;
     if (tn_secrets_add(out->secrets, TN_SECRET_STYLE, &style)) {
         path = is_word(&style, "path") || (path && !is_word(&style, "virtual"));
     }
@@ -81,9 +82,9 @@ void tn_s3_url(const char *endpoint, bool path_style, tn_bytes bucket, tn_bytes 
     }
 }
 
-static void sign(const tn_wish *wish, tn_request *out, const tn_text *region)
+static void sign(const tn_request *request, tn_attempt *out, const tn_text *region)
 {
-    const char *sha256 = wish->sends != NULL ? wish->sends->sha256 : nothing;
+    const char *sha256 = request->body != NULL ? request->body->sha256 : nothing;
     tn_text token = {0};
     if (!tn_secrets_add(out->secrets, TN_SECRET_KEY, &out->user)) {
         return;
@@ -91,28 +92,28 @@ static void sign(const tn_wish *wish, tn_request *out, const tn_text *region)
     tn_text_addc(&out->user, ':');
     (void)tn_secrets_add(out->secrets, TN_SECRET_SECRET, &out->user);
     tn_text_addf(&out->sign, "aws:amz:%s:s3", tn_text_str(region));
-    tn_request_header(out, "x-amz-content-sha256", (tn_bytes){sha256, strlen(sha256), false});
+    tn_attempt_header(out, "x-amz-content-sha256", (tn_bytes){sha256, strlen(sha256), false});
     if (tn_secrets_add(out->secrets, TN_SECRET_TOKEN, &token)) {
-        tn_request_header(out, "x-amz-security-token", (tn_bytes){token.data, token.size, false});
+        tn_attempt_header(out, "x-amz-security-token", (tn_bytes){token.data, token.size, false});
         explicit_bzero(token.data, token.size);
     }
     tn_text_done(&token);
 }
 
-static void s3_build(const tn_wish *wish, tn_request *out)
+static void s3_build(const tn_request *request, tn_attempt *out)
 {
     tn_text region = {0};
     tn_text endpoint = {0};
     if (!tn_secrets_add(out->secrets, TN_SECRET_REGION, &region)) {
-        tn_text_adds(&region, wish->scheme == &tn_scheme_gs ? "auto" : "us-east-1");
+        tn_text_adds(&region, request->scheme == &tn_scheme_gs ? "auto" : "us-east-1");
     }
-    const bool own = add_endpoint(wish, out, &region, &endpoint);
-    const char *query = wish->document;
-    const bool of_bucket = query != NULL && wish->method == NULL;
-    tn_s3_url(tn_text_str(&endpoint), is_path_style(wish, out, own), wish->uri->host,
-              of_bucket ? (tn_bytes){"", 0, false} : wish->path,
+    const bool own = add_endpoint(request, out, &region, &endpoint);
+    const char *query = request->document;
+    const bool of_bucket = query != NULL && request->method == NULL;
+    tn_s3_url(tn_text_str(&endpoint), is_path_style(request, out, own), request->uri->host,
+              of_bucket ? (tn_bytes){"", 0, false} : request->path,
               query != NULL && *query != '\0' ? query : NULL, &out->url);
-    sign(wish, out, &region);
+    sign(request, out, &region);
     out->failed = out->failed || region.failed || endpoint.failed;
     tn_text_done(&region);
     tn_text_done(&endpoint);
@@ -136,17 +137,17 @@ void tn_s3_list_query(const tn_text *token, bool folder, tn_bytes prefix, tn_tex
     tn_uri_encode(out, prefix, false);
 }
 
-/* Whether a key is meant by a pattern, or lies in a folder. */
-static bool is_meant(const tn_wish *wish, bool folder, const tn_text *key)
+/* Returns whether a key matches a pattern, or lies in a folder. */
+static bool is_meant(const tn_request *request, bool folder, const tn_text *key)
 {
     if (!folder) { /* both end in NUL: a path of s3 goes to the end of its URI */
-        return fnmatch(wish->path.data, tn_text_str(key), FNM_PATHNAME | FNM_PERIOD) == 0;
+        return fnmatch(request->path.data, tn_text_str(key), FNM_PATHNAME | FNM_PERIOD) == 0;
     }
-    const char *name = tn_text_str(key) + wish->path.size;
+    const char *name = tn_text_str(key) + request->path.size;
     return *name != '\0' && *name != '.' && *name != '_' && strchr(name, '/') == NULL;
 }
 
-/* Some stores list an ETag without the quotes that they send. */
+/* Adds the quotes of an ETag, which some stores leave out in lists. */
 static void quote(tn_text *etag)
 {
     if (etag->size > 0 && etag->data[0] != '"') {
@@ -157,40 +158,41 @@ static void quote(tn_text *etag)
     }
 }
 
-static tn_status add_page(const tn_wish *wish, bool folder, tn_s3_scan *scan, tn_found *found,
+static tn_status add_page(const tn_request *request, bool folder, tn_s3_scan *scan, tn_found *found,
                           tn_error *err)
 {
     tn_s3_object object = {0};
     tn_status status = TN_OK;
     while (status == TN_OK && tn_s3_next(scan, &object)) {
         status = tn_text_check(&object.key, "the name of an object", err);
-        const bool ours = object.key.size >= wish->path.size || !folder;
+        const bool ours = object.key.size >= request->path.size || !folder;
         quote(&object.etag);
-        if (status == TN_OK && ours && is_meant(wish, folder, &object.key)) {
-            status = tn_found_add(found, wish, (tn_bytes){object.key.data, object.key.size, false},
-                                  object.size, &object.etag, err);
+        if (status == TN_OK && ours && is_meant(request, folder, &object.key)) {
+            status =
+                tn_found_add(found, request, (tn_bytes){object.key.data, object.key.size, false},
+                             object.size, &object.etag, err);
         }
     }
     tn_text_done(&object.key);
     tn_text_done(&object.etag);
     if (status == TN_OK && (scan->broken || (scan->truncated && scan->token.size == 0))) {
         status = tn_fail(err, TN_E_DATA, "'%s': the store's list of objects is damaged",
-                         wish->uri->scheme.data);
+                         request->uri->scheme.data);
     }
     return status;
 }
 
-/* How a list goes on. One page is remembered, from each power of two of them on, so that every
+/* Progress of a list. One page is remembered, from each power of two of them on, so that every
  * circle comes back to it (Brent 1980). */
 typedef struct course {
-    uint64_t token, names; /* of that page */
+    uint64_t token, names; /* token and names of the remembered page */
     uint64_t pages;
-    uint32_t empty; /* in a row */
+    uint32_t empty; /* empty pages in a row */
 } course;
 
-/* Whether a page leads to others. TN_E_DATA: it is one that was there before, or names nothing, as
- * too many before it. */
-static tn_status go_on(course *c, const tn_wish *wish, const tn_s3_scan *scan, tn_error *err)
+/* Refuses a page that does not lead on. TN_E_DATA: it was there before, or names nothing, as too
+ * many before it. */
+static tn_status go_on(course *c, const tn_request *request, const tn_s3_scan *scan, tn_error *err)
 {
     const uint64_t token = tn_xxh64(tn_text_str(&scan->token), scan->token.size, 0);
     const bool again =
@@ -199,7 +201,7 @@ static tn_status go_on(course *c, const tn_wish *wish, const tn_s3_scan *scan, t
     if (scan->truncated && (again || c->empty == EMPTY_PAGES_MAX)) {
         return tn_fail(
             err, TN_E_DATA, "'%s': the store's list of objects is damaged: it does not end, %s",
-            wish->uri->scheme.data,
+            request->uri->scheme.data,
             again ? "but comes back to what it has told" : "and tells nothing page after page");
     }
     if ((c->pages & (c->pages + 1)) == 0) {
@@ -210,15 +212,16 @@ static tn_status go_on(course *c, const tn_wish *wish, const tn_s3_scan *scan, t
     return TN_OK;
 }
 
-static tn_status s3_list(tn_remote *client, const tn_wish *wish, tn_found *found, tn_error *err)
+static tn_status s3_list(tn_remote *client, const tn_request *request, tn_found *found,
+                         tn_error *err)
 {
-    const size_t plain = tn_uri_plain(wish->path);
-    const bool folder = plain == wish->path.size;
-    const tn_bytes prefix = {wish->path.data, plain, false};
+    const size_t plain = tn_uri_plain(request->path);
+    const bool folder = plain == request->path.size;
+    const tn_bytes prefix = {request->path.data, plain, false};
     const bool one_level =
-        folder || memchr(wish->path.data + plain, '/', wish->path.size - plain) == NULL;
+        folder || memchr(request->path.data + plain, '/', request->path.size - plain) == NULL;
     tn_text query = {0};
-    tn_text body = {0};
+    tn_text answer = {0};
     tn_s3_scan scan = {0};
     tn_http_reply reply;
     course c = {0};
@@ -228,24 +231,24 @@ static tn_status s3_list(tn_remote *client, const tn_wish *wish, tn_found *found
         tn_text_clear(&query);
         tn_s3_list_query(&scan.token, one_level, prefix, &query);
         status = tn_text_check(&query, "a request", err);
-        const tn_wish page = {.scheme = wish->scheme,
-                              .uri = wish->uri,
-                              .document = tn_text_str(&query),
-                              .end = UINT64_MAX,
-                              .size = UINT64_MAX};
-        status = status == TN_OK ? tn_remote_ask(client, &page, &body, &reply, err) : status;
+        const tn_request page = {.scheme = request->scheme,
+                                 .uri = request->uri,
+                                 .document = tn_text_str(&query),
+                                 .end = UINT64_MAX,
+                                 .size = UINT64_MAX};
+        status = status == TN_OK ? tn_remote_ask(client, &page, &answer, &reply, err) : status;
         if (status == TN_OK) {
             tn_text_clear(&scan.token);
-            scan =
-                (tn_s3_scan){.text = {tn_text_str(&body), body.size, false}, .token = scan.token};
-            status = add_page(wish, folder, &scan, found, err);
-            status = status == TN_OK ? tn_found_told(found, wish, scan.n, err) : status;
-            status = status == TN_OK ? go_on(&c, wish, &scan, err) : status;
+            scan = (tn_s3_scan){.text = {tn_text_str(&answer), answer.size, false},
+                                .token = scan.token};
+            status = add_page(request, folder, &scan, found, err);
+            status = status == TN_OK ? tn_found_count(found, request, scan.n, err) : status;
+            status = status == TN_OK ? go_on(&c, request, &scan, err) : status;
         }
     } while (status == TN_OK && scan.truncated);
     tn_text_done(&scan.token);
     tn_text_done(&query);
-    tn_text_done(&body);
+    tn_text_done(&answer);
     return status;
 }
 

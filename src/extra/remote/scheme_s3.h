@@ -19,7 +19,7 @@ void tn_s3_list_query(const tn_text *token, bool folder, tn_bytes prefix, tn_tex
 
 enum { TN_S3_PART_BYTES = 16 << 20, TN_S3_PARTS_MAX = 10000 };
 
-/* tn_scheme.put: up to TN_S3_PART_BYTES by one PUT, more in parts, which are taken back on failure.
- */
-tn_status tn_s3_put(tn_remote *client, const tn_wish *wish, const tn_infile *file, bool *lost,
+/* Is tn_scheme.put: sends up to TN_S3_PART_BYTES by one PUT, more in parts, which are removed on
+ * failure. */
+tn_status tn_s3_put(tn_remote *client, const tn_request *request, const tn_infile *file, bool *lost,
                     tn_error *err) TN_MUST_USE;

@@ -11,7 +11,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* Host `node` of "a:1,b:2", counted round. */
+/* Returns host `node` of "a:1,b:2", counted round. */
 static tn_bytes host_of(tn_bytes hosts, uint32_t node)
 {
     uint32_t n = 1;
@@ -27,8 +27,8 @@ static tn_bytes host_of(tn_bytes hosts, uint32_t node)
     return (tn_bytes){at, (size_t)((comma != NULL ? comma : end) - at), false};
 }
 
-/* False: there is none. */
-static bool add_secret(tn_request *out, tn_secret which, const char *name)
+/* Appends a secret. Returns false when there is none. */
+static bool add_secret(tn_attempt *out, tn_secret which, const char *name)
 {
     tn_text value = {0};
     const bool has = tn_secrets_add(out->secrets, which, &value);
@@ -40,9 +40,9 @@ static bool add_secret(tn_request *out, tn_secret which, const char *name)
     return has;
 }
 
-/* A ticket and a token say whose they are; a NameNode refuses another user.name beside them, which
- * HADOOP_USER_NAME may hold for others. */
-static void add_user(tn_request *out)
+/* Appends the user, unless a ticket or a token names it: a NameNode refuses another user.name
+ * beside them, which HADOOP_USER_NAME may hold for others. */
+static void add_user(tn_attempt *out)
 {
     const bool token = add_secret(out, TN_SECRET_HDFS_DELEGATION, "delegation");
     const bool kerberos = tn_secrets_is_true(out->secrets, TN_SECRET_HDFS_KERBEROS);
@@ -53,17 +53,18 @@ static void add_user(tn_request *out)
     }
 }
 
-/* HttpFS takes bytes by no other name. */
+/* Type of a body; HttpFS takes bytes by no other name. */
 static const char octets[] = "application/octet-stream";
 
-static void webhdfs_build(const tn_wish *wish, tn_request *out)
+static void webhdfs_build(const tn_request *request, tn_attempt *out)
 {
-    const tn_bytes host = host_of(wish->uri->host, out->node);
+    const tn_bytes host = host_of(request->uri->host, out->node);
     tn_text_addf(&out->url, "%s://%.*s/webhdfs/v1/",
-                 wish->scheme == &tn_scheme_webhdfs ? "http" : "https", (int)host.size, host.data);
-    tn_uri_encode(&out->url, wish->path, true);
-    if (wish->document != NULL) {
-        tn_text_addf(&out->url, "?op=%s", wish->document);
+                 request->scheme == &tn_scheme_webhdfs ? "http" : "https", (int)host.size,
+                 host.data);
+    tn_uri_encode(&out->url, request->path, true);
+    if (request->document != NULL) {
+        tn_text_addf(&out->url, "?op=%s", request->document);
     } else {
         tn_text_addf(&out->url, "?op=OPEN&offset=%llu", (unsigned long long)out->next);
         if (out->end != UINT64_MAX) {
@@ -71,12 +72,12 @@ static void webhdfs_build(const tn_wish *wish, tn_request *out)
         }
     }
     add_user(out);
-    if (wish->sends != NULL) {
-        tn_request_header(out, "Content-Type", (tn_bytes){octets, sizeof octets - 1, false});
+    if (request->body != NULL) {
+        tn_attempt_header(out, "Content-Type", (tn_bytes){octets, sizeof octets - 1, false});
     }
 }
 
-/* The first `name`, as in "offset=", of a query gets another value; a later '?' is part of one. */
+/* Gives the first `name`, as in "offset=", of a query another value; a later '?' is part of one. */
 static bool set_parameter(tn_text *url, const char *name, uint64_t value)
 {
     tn_text made = {0};
@@ -96,7 +97,7 @@ static bool set_parameter(tn_text *url, const char *name, uint64_t value)
     return true;
 }
 
-/* A DataNode serves any bytes of a file, near or not. */
+/* Changes the range: a DataNode serves any bytes of a file, near or not. */
 static bool webhdfs_move(tn_text *url, uint64_t from, uint64_t end)
 {
     return set_parameter(url, "offset=", from) && set_parameter(url, "length=", end - from);
@@ -127,31 +128,31 @@ static void explain(tn_bytes body, tn_text *out)
     tn_arena_free(arena);
 }
 
-static tn_status damaged(const tn_wish *wish, tn_error *err)
+static tn_status damaged(const tn_request *request, tn_error *err)
 {
     return tn_fail(err, TN_E_DATA, "'%s': the NameNode's answer is damaged",
-                   wish->uri->scheme.data);
+                   request->uri->scheme.data);
 }
 
-/* An answer as a tree in `arena`. */
-static tn_status ask(tn_remote *client, const tn_wish *wish, const char *op, tn_arena *arena,
+/* Asks for an answer, which becomes a tree in `arena`. */
+static tn_status ask(tn_remote *client, const tn_request *request, const char *op, tn_arena *arena,
                      const tn_json **out, tn_error *err)
 {
-    tn_text body = {0};
+    tn_text answer = {0};
     tn_http_reply reply;
-    const tn_wish asked = {.scheme = wish->scheme,
-                           .uri = wish->uri,
-                           .path = wish->path,
-                           .document = op,
-                           .end = UINT64_MAX,
-                           .size = UINT64_MAX,
-                           .stop = wish->stop};
-    tn_status status = tn_remote_ask(client, &asked, &body, &reply, err);
+    const tn_request asked = {.scheme = request->scheme,
+                              .uri = request->uri,
+                              .path = request->path,
+                              .document = op,
+                              .end = UINT64_MAX,
+                              .size = UINT64_MAX,
+                              .stop = request->stop};
+    tn_status status = tn_remote_ask(client, &asked, &answer, &reply, err);
     if (status == TN_OK &&
-        tn_json_parse(out, tn_text_str(&body), body.size, arena, "an answer", NULL) != TN_OK) {
-        status = damaged(wish, err);
+        tn_json_parse(out, tn_text_str(&answer), answer.size, arena, "an answer", NULL) != TN_OK) {
+        status = damaged(request, err);
     }
-    tn_text_done(&body);
+    tn_text_done(&answer);
     return status;
 }
 
@@ -160,18 +161,18 @@ static void name_tag(uint64_t changed, tn_text *out)
     tn_text_addf(out, "changed %llu", (unsigned long long)changed);
 }
 
-static tn_status webhdfs_look(tn_remote *client, const tn_wish *wish, uint64_t *size, tn_text *tag,
-                              tn_error *err)
+static tn_status webhdfs_look(tn_remote *client, const tn_request *request, uint64_t *size,
+                              tn_text *tag, tn_error *err)
 {
     tn_arena *arena = tn_arena_new(1 << 12);
     const tn_json *tree = NULL;
     tn_webhdfs_status s;
-    tn_status status = ask(client, wish, "GETFILESTATUS", arena, &tree, err);
+    tn_status status = ask(client, request, "GETFILESTATUS", arena, &tree, err);
     if (status == TN_OK && !tn_webhdfs_read(tn_json_get(tree, "FileStatus"), &s)) {
-        status = damaged(wish, err);
+        status = damaged(request, err);
     }
     if (status == TN_OK && s.folder) {
-        status = tn_fail(err, TN_E_DATA, "'%s' is a folder", wish->uri->scheme.data);
+        status = tn_fail(err, TN_E_DATA, "'%s' is a folder", request->uri->scheme.data);
     }
     if (status == TN_OK) {
         *size = s.size;
@@ -182,10 +183,10 @@ static tn_status webhdfs_look(tn_remote *client, const tn_wish *wish, uint64_t *
     return status;
 }
 
-/* One level of a pattern: all that lies in `folder` and matches the name in front of `rest`. */
+/* One level of a pattern: all names in `folder` that match the part in front of `rest`. */
 typedef struct level {
     tn_remote *client;
-    const tn_wish *wish;
+    const tn_request *request;
     tn_found *found;
     uint32_t depth;
 } level;
@@ -194,7 +195,8 @@ enum { DEPTH_MAX = 100 };
 
 static tn_status walk(const level *l, tn_bytes folder, tn_bytes rest, tn_error *err);
 
-/* A pattern that is one name, or "" for all but hidden ones; a file is listed as "" in itself. */
+/* Matches a pattern that is one name, or "" for all but hidden ones; a file is listed as "" in
+ * itself. */
 static bool is_meant(tn_bytes pattern, const char *name)
 {
     char copy[1024];
@@ -221,9 +223,9 @@ static tn_status take(const level *l, tn_bytes folder, const tn_webhdfs_status *
     tn_status status = tn_text_check(&path, "a path", err);
     const tn_bytes full = {tn_text_str(&path), path.size, false};
     if (status == TN_OK && rest == NULL && !s->folder) {
-        status = tn_found_add(l->found, l->wish, full, s->size, &tag, err);
+        status = tn_found_add(l->found, l->request, full, s->size, &tag, err);
     } else if (status == TN_OK && rest != NULL && s->folder) {
-        status = walk(&(level){l->client, l->wish, l->found, l->depth + 1}, full, left, err);
+        status = walk(&(level){l->client, l->request, l->found, l->depth + 1}, full, left, err);
     }
     tn_text_done(&path);
     tn_text_done(&tag);
@@ -241,19 +243,19 @@ static tn_status walk(const level *l, tn_bytes folder, tn_bytes rest, tn_error *
                            rest.size - name.size - (slash != NULL), false};
     tn_status status =
         l->depth < DEPTH_MAX ? TN_OK : tn_fail(err, TN_E_LIMIT, "a path is too deep");
-    tn_wish listed = *l->wish;
+    tn_request listed = *l->request;
     listed.path = folder;
     status = status == TN_OK ? ask(l->client, &listed, "LISTSTATUS", arena, &tree, err) : status;
     const tn_json *list = tn_json_get(tn_json_get(tree, "FileStatuses"), "FileStatus");
     if (status == TN_OK && (list == NULL || list->kind != TN_JSON_LIST)) {
-        status = damaged(l->wish, err);
+        status = damaged(l->request, err);
     }
     for (const tn_json *one = list != NULL ? list->first : NULL; one != NULL && status == TN_OK;
          one = one->next) {
         tn_webhdfs_status s;
-        status = tn_found_told(l->found, l->wish, 1, err);
+        status = tn_found_count(l->found, l->request, 1, err);
         if (status == TN_OK && !tn_webhdfs_read(one, &s)) {
-            status = damaged(l->wish, err);
+            status = damaged(l->request, err);
         } else if (status == TN_OK && is_meant(name, s.name)) {
             status = take(l, folder, &s, slash, left, err);
         }
@@ -262,23 +264,24 @@ static tn_status walk(const level *l, tn_bytes folder, tn_bytes rest, tn_error *
     return status;
 }
 
-static tn_status webhdfs_list(tn_remote *client, const tn_wish *wish, tn_found *found,
+static tn_status webhdfs_list(tn_remote *client, const tn_request *request, tn_found *found,
                               tn_error *err)
 {
-    const level top = {client, wish, found, 0};
-    size_t plain = tn_uri_plain(wish->path);
-    if (plain == wish->path.size) { /* a folder */
-        return walk(&top, wish->path, (tn_bytes){"", 0, false}, err);
+    const level top = {client, request, found, 0};
+    size_t plain = tn_uri_plain(request->path);
+    if (plain == request->path.size) { /* a folder */
+        return walk(&top, request->path, (tn_bytes){"", 0, false}, err);
     }
-    while (plain > 0 && wish->path.data[plain - 1] != '/') {
+    while (plain > 0 && request->path.data[plain - 1] != '/') {
         plain--;
     }
-    return walk(&top, (tn_bytes){wish->path.data, plain, false},
-                (tn_bytes){wish->path.data + plain, wish->path.size - plain, false}, err);
+    return walk(&top, (tn_bytes){request->path.data, plain, false},
+                (tn_bytes){request->path.data + plain, request->path.size - plain, false}, err);
 }
 
 const tn_scheme tn_scheme_webhdfs = {.name = "webhdfs",
-                                     .addressed = true,
+                                     .range_in_url = true,
+                                     .redirects_first = true,
                                      .redirects_max = 5,
                                      .build = webhdfs_build,
                                      .move = webhdfs_move,
@@ -287,7 +290,8 @@ const tn_scheme tn_scheme_webhdfs = {.name = "webhdfs",
                                      .look = webhdfs_look,
                                      .put = tn_webhdfs_put};
 const tn_scheme tn_scheme_swebhdfs = {.name = "swebhdfs",
-                                      .addressed = true,
+                                      .range_in_url = true,
+                                      .redirects_first = true,
                                       .redirects_max = 5,
                                       .build = webhdfs_build,
                                       .move = webhdfs_move,

@@ -17,9 +17,11 @@ typedef struct tn_webhdfs_status {
     uint64_t size, changed;
 } tn_webhdfs_status;
 
-/* False: a member is missing or wrong, or the name is a path. `one` may be NULL. */
+/* Reads an item. Returns false when a member is missing or wrong, or the name is a path. `one` may
+ * be NULL. */
 bool tn_webhdfs_read(const tn_json *one, tn_webhdfs_status *out);
 
-/* tn_scheme.put: into a hidden file beside, ".NAME.<crc32c of the bytes>.tmp", which is renamed. */
-tn_status tn_webhdfs_put(tn_remote *client, const tn_wish *wish, const tn_infile *file, bool *lost,
-                         tn_error *err) TN_MUST_USE;
+/* Is tn_scheme.put: writes a hidden file beside, ".NAME.<crc32c of the bytes>.tmp", and renames
+ * it. */
+tn_status tn_webhdfs_put(tn_remote *client, const tn_request *request, const tn_infile *file,
+                         bool *lost, tn_error *err) TN_MUST_USE;

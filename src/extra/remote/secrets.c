@@ -41,7 +41,7 @@ struct tn_secrets {
     tn_text value[TN_SECRETS];
     bool has[TN_SECRETS];
     tn_text headers; /* "http_header HOST = VALUE" of the file, line by line */
-    tn_text host;    /* that a header without one goes to; empty: none was read yet */
+    tn_text host;    /* the host that gets the header without one; empty: none was read yet */
     uint32_t version;
 };
 
@@ -63,7 +63,8 @@ static bool is(tn_bytes text, const char *word)
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-/* The next "name = value" of a section, past which *at goes; `within`: the lines are of it. */
+/* Finds the next "name = value" of a section, past which *at goes; `within`: the lines are of
+ * it. */
 static bool next_value(tn_bytes *at, bool *within, const char *section, tn_bytes *name,
                        tn_bytes *value)
 {
@@ -107,7 +108,7 @@ bool tn_secrets_find(tn_bytes file, const char *section, const char *name, tn_by
 
 /* ---- headers of one host ---- */
 
-/* The host of "http_header HOST"; false: this is another name. */
+/* Reads the host of "http_header HOST". Returns false for another name. */
 static bool names_header(tn_bytes name, tn_bytes *host)
 {
     static const char word[] = "http_header";
@@ -120,7 +121,7 @@ static bool names_header(tn_bytes name, tn_bytes *host)
     return has;
 }
 
-/* "HOST" or "HOST:PORT", of a host and port. */
+/* Compares "HOST" or "HOST:PORT" with a host and port. */
 static bool is_host(tn_bytes named, tn_bytes host)
 {
     const char *bracket = memchr(host.data, ']', host.size);
@@ -154,7 +155,7 @@ typedef struct places {
     tn_bytes own, aws; /* files */
 } places;
 
-/* In place 0, 1 or 2. */
+/* Looks in place 0, 1 or 2. */
 static bool look(const places *p, uint32_t place, tn_secret i, tn_bytes *out)
 {
     if (place == 1) {
@@ -164,7 +165,7 @@ static bool look(const places *p, uint32_t place, tn_secret i, tn_bytes *out)
            tn_secrets_find(place == 0 ? p->own : p->aws, p->section, known[i].name, out);
 }
 
-/* Secret and token come from the place that has the key. */
+/* Takes secret and token from the place that has the key. */
 static bool choose(const places *p, tn_secret i, tn_bytes *out)
 {
     tn_bytes key;
@@ -244,7 +245,8 @@ static tn_status check_mode(const char *file, tn_error *err)
     return TN_OK;
 }
 
-/* A file that was named for nothing is a mistake, and so is a host that no URI has. */
+/* Refuses a file that holds nothing that is read, which is a mistake, and so is a host that no URI
+ * has. */
 static tn_status check_says(const char *file, tn_bytes own, const char *section, tn_error *err)
 {
     tn_bytes name;
@@ -283,7 +285,7 @@ static tn_status check_bool(const places *p, const char *file, tn_secret i, tn_e
                    file, known[i].name, (int)(value.size < 40 ? value.size : 40), value.data);
 }
 
-/* With the lock held. */
+/* Reads all places, with the lock held. */
 static tn_status read_places(tn_secrets *s, tn_error *err)
 {
     tn_text own = {0};
@@ -356,7 +358,7 @@ bool tn_secrets_add(tn_secrets *s, tn_secret which, tn_text *out)
     return has;
 }
 
-/* With the lock held: the line of a host. */
+/* Finds the line of a host, with the lock held. */
 static bool find_header(const tn_secrets *s, tn_bytes host, tn_bytes *value)
 {
     tn_bytes left = {tn_text_str(&s->headers), s->headers.size, false};

@@ -42,28 +42,28 @@ typedef enum tn_secret {
 typedef struct tn_secrets tn_secrets;
 typedef struct tn_uri tn_uri; /* uri.h */
 
-/* `file` may be NULL, and must outlive them. TN_E_CONFIG: it is not there, others may read it, or
- * it says neither true nor false where it must.
- */
+/* Reads the secrets. `file` may be NULL, and must outlive them. TN_E_CONFIG: it is missing, others
+ * may read it, or a value that must be true or false is neither. */
 tn_status tn_secrets_open(tn_secrets **out, const char *file, tn_error *err) TN_MUST_USE;
 void tn_secrets_close(tn_secrets *s); /* NULL is fine */
 
-/* Appends a value; false, and nothing appended: there is none. */
+/* Appends a value. Returns false, and appends nothing, when there is none. */
 bool tn_secrets_add(tn_secrets *s, tn_secret which, tn_text *out);
 
-/* The header of a host, HOST:PORT as in its URI; that without a host for the one that was admitted.
- */
+/* Appends the header of a host, HOST:PORT as in its URI; that without a host for the one that was
+ * admitted. */
 bool tn_secrets_add_header(tn_secrets *s, tn_bytes host, tn_text *out);
-/* Who is about to read from http(s). TN_E_CONFIG: a header without a host would go to a second one.
- */
+/* Admits a URI of http(s) that is about to be read. TN_E_CONFIG: a header without a host would go
+ * to a second one. */
 tn_status tn_secrets_admit(tn_secrets *s, const tn_uri *uri, tn_error *err) TN_MUST_USE;
 
 bool tn_secrets_is_true(tn_secrets *s, tn_secret which);
 
-/* How often they have changed; goes with what was built of them. */
+/* Returns how often they have changed; goes with what was built of them. */
 uint32_t tn_secrets_version(tn_secrets *s);
-/* Reads the files once more; whether anything is other than at version `since`. */
+/* Reads the files once more. Returns whether anything differs from version `since`. */
 bool tn_secrets_refresh(tn_secrets *s, uint32_t since);
 
-/* The value of a name in a section of such a file; false: none. A pure function. */
+/* Finds the value of a name in a section of such a file. Returns false when there is none. A pure
+ * function. */
 bool tn_secrets_find(tn_bytes file, const char *section, const char *name, tn_bytes *out);

@@ -1,4 +1,4 @@
-/* test_remote.c - objects behind URIs, from a server that cuts, stalls, lies and changes its mind:
+/* test_remote.c - objects of URIs, from a server that cuts, stalls, lies and changes its mind:
  * the bytes are those of the file, or there is an error.
  */
 #include "io/source/remote.h"
@@ -25,7 +25,7 @@ enum { BYTES = 6000000, STEP = 70001 };
 typedef struct world {
     served s;
     tn_arena *arena;
-    char *data; /* of a.bin */
+    char *data; /* bytes of a.bin */
 } world;
 
 /* These lines, and a header that is a secret. */
@@ -125,7 +125,7 @@ static void check_same(world *w, const char *form, uint64_t from)
     tn_text_done(&g.bytes);
 }
 
-/* `words` stand in the message, and no byte that came is wrong. */
+/* Checks that `words` are in the message, and that no byte that came is wrong. */
 static void check_fails(world *w, const char *form, tn_status status, const char *words)
 {
     got g;
@@ -291,8 +291,8 @@ TEST(a_change_while_reading_is_an_error)
     check_fails(w, "http://127.0.0.1:%u/!forget/a.bin", TN_E_DATA, words);
     check_fails(w, "s3://b/!forget/a.bin", TN_E_DATA, words);
     check_fails(w, "s3://b/!change/a.bin", TN_E_DATA, words);
-    /* Bytes of WebHDFS say no version: it is asked before the first and behind the last, so those
-     * of another may have come. */
+    /* Bytes of WebHDFS name no version: it is asked for before the first byte and after the last,
+     * so those of another may have come. */
     got g;
     fetch(w, "webhdfs://127.0.0.1:%u/!change/a.bin", 0, &g);
     assert_int_equal(g.status, TN_E_DATA);
@@ -387,7 +387,8 @@ TEST(words_of_a_server_cannot_steer_a_terminal_or_forge_a_line)
     check_fails(w, "s3://b/!hop/!rude/a.bin", TN_E_DATA, "in region ?[2J?");
     check_fails(w, "s3://b/rude/*", TN_E_DATA, "control characters: 's3://b/rude/a?[2J?error: x'");
     check_fails(w, "webhdfs://127.0.0.1:%u/rude", TN_E_DATA, "/rude/a?[2J?error: x'");
-    check_list(w, "s3://b/rude/g*", "rude/good"); /* what is not meant is not shown */
+    /* a name that the pattern does not match is not shown */
+    check_list(w, "s3://b/rude/g*", "rude/good");
 }
 
 TEST(lists_without_end_are_damaged)
@@ -433,7 +434,7 @@ TEST(a_data_node_is_asked_for_later_ranges_without_the_name_node)
 {
     world *w = *state;
     enum { SIZE = 80 << 20 };
-    /* Of 24 ranges: two requests each, of three that are about the file; or four at first, and up
+    /* Requests for 24 ranges: two each, of three that are about the file; or four at first, and up
      * to four at 64 MiB, that ask the NameNode. */
     static const struct {
         const char *form;
@@ -477,7 +478,7 @@ TEST(a_token_may_be_renewed_while_reading)
     (void)snprintf(lines, sizeof lines, form, "old");
     keep_secrets(w, lines);
     assert_int_equal(tn_remote_open(&r, w->s.secrets, &g.err), TN_OK);
-    (void)snprintf(lines, sizeof lines, form, "new"); /* what is in memory is out of date now */
+    (void)snprintf(lines, sizeof lines, form, "new"); /* the secret in memory is out of date now */
     keep_secrets(w, lines);
     g.status = read_on(r, &g, 0, NULL);
     if (g.status != TN_OK) {
@@ -490,7 +491,7 @@ TEST(a_token_may_be_renewed_while_reading)
     tn_remote_close(r);
 }
 
-/* ---- waits are told ---- */
+/* ---- waits are logged ---- */
 
 static char told[400];
 static uint32_t n_told;

@@ -25,8 +25,8 @@ enum { BYTES = 16777219 }; /* two parts of S3, the last of three bytes */
 static const char brief[] = "10";
 
 typedef struct world {
-    served s;        /* what the store serves .. */
-    char local[256]; /* .. and what is sent */
+    served s;        /* folder that the store serves */
+    char local[256]; /* file that is sent */
     char *data;
 } world;
 
@@ -188,7 +188,7 @@ TEST(an_older_file_is_replaced)
     clear(w);
 }
 
-/* Of the first `n` files. */
+/* Checks the first `n` files. */
 static void check_refused(const world *w, uint32_t n, const char *where, const char *words)
 {
     const char *silence = strstr(where, "!hang") != NULL ? "60" : "1";
@@ -199,7 +199,7 @@ static void check_refused(const world *w, uint32_t n, const char *where, const c
                    strncmp(where, "s3", 2) == 0 ? "b" : "127.0.0.1:%n");
     for (uint32_t i = 0; i < n; i++) {
         tn_error err = {0};
-        assert_int_equal(send(w, "empty", uri, NULL, &err), TN_OK); /* which stays */
+        assert_int_equal(send(w, "empty", uri, NULL, &err), TN_OK); /* this file stays */
         served_silence(silence);
         assert_int_equal(send(w, files[i], where, NULL, &err), TN_E_IO);
         served_silence("1");

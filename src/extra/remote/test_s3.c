@@ -21,7 +21,7 @@ static tn_bytes bytes_of(const char *text)
     return (tn_bytes){text, strlen(text), false};
 }
 
-/* The signature of a URL, with the host as it stands in it. */
+/* Checks the signature of a URL, with the host as it is written there. */
 static void check_signature(const tn_text *url, const char *more, const char *names,
                             const char *expected)
 {

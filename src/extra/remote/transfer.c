@@ -21,8 +21,8 @@ enum {
     KEPT_BYTES = 64 << 20, /* half a block of HDFS */
     ONCE_S = 3,
     RETRY_AFTER_MAX_S = 300,
-    TELL_S = 2,
-    TELL_AGAIN_S = 60,
+    LOG_S = 2,
+    LOG_AGAIN_S = 60,
     SAFE_MODE_S = 30, /* Hadoop stays in it that long after a restart, at least */
     FAULT_BYTES_MAX = 1 << 16,
     RECEIVE_BYTES = 1 << 20
@@ -33,494 +33,521 @@ enum {
 static const uint64_t first_pause_ns = SECOND_NS / 5;
 static const uint64_t longest_pause_ns = 30 * SECOND_NS;
 
-/* What a server gets of such a time; of what takes back what was sent less, since somebody may be
- * waiting for the end. */
-static uint64_t patience_ns(const tn_flight *f, uint64_t ns)
+struct tn_transfer {
+    tn_transfer_state state;
+    tn_error err; /* why it has FAILED */
+    tn_http_pool *pool;
+    tn_request request;
+    CURL *easy;
+    tn_attempt attempt;
+
+    char *buffer;          /* TN_TRANSFER_BYTES, owned; NULL before the first bytes are wanted */
+    size_t have, read;     /* bytes in the buffer; of these, bytes that the reader has taken */
+    tn_text answer;        /* body of a document */
+    tn_text fault;         /* body of an answer of failure */
+    tn_http_reply reply;   /* header of the answer */
+    uint64_t next;         /* position of the next byte in the object */
+    uint64_t size;         /* size of the object: the request's, or that of the first answer */
+    char tag[TN_TAG_SIZE]; /* version of the object, from the same places; "": not known */
+    uint64_t skip;         /* bytes of this answer that are left in front of `next` */
+    uint64_t skipped;      /* bytes of this answer that were passed over */
+    uint64_t sent;         /* bytes of request.body that this attempt has sent */
+    uint64_t reached;      /* `next` when the attempt began */
+
+    bool judged;   /* the header of this answer was checked */
+    bool refused;  /* this answer is a failure, and its body goes to `fault` */
+    bool paused;   /* the buffer is full */
+    bool renewed;  /* secrets were read again for this failure */
+    bool kept;     /* `moved` was taken from the pool */
+    tn_text moved; /* URL of the last redirect; empty: none */
+    uint32_t redirects;
+    uint32_t tries;   /* attempts in a row without progress */
+    uint32_t secrets; /* version of the secrets in this attempt */
+
+    uint64_t start_ns; /* time of the next attempt */
+    uint64_t window_ns,
+        window_bytes;             /* begin of the window in which a server must send something */
+    uint64_t came_ns, came_bytes; /* time of the last byte, and all bytes by then */
+    char trouble[200];            /* why the last attempt failed; "": there was none */
+    char why[CURL_ERROR_SIZE];
+    char no_ticket[TN_KERBEROS_WHY]; /* why GSS-API had no ticket for this attempt */
+};
+
+struct tn_http_pool {
+    tn_http_pool *next; /* link of a client's list */
+    const tn_curl *curl;
+    tn_secrets *secrets;
+    CURLM *multi;
+    uint64_t worked_ns;
+    uint64_t logged_ns;     /* time of the last line about a wait; 0: none */
+    bool logged_trouble;    /* whether that line named the failure of an attempt */
+    uint64_t random, drawn; /* stream of random pauses, and how many were drawn */
+    tn_text kept;           /* URL of a redirect that brought a range of this object; empty: none */
+    uint64_t kept_part;     /* the KEPT_BYTES of the object that it is used for */
+    bool keeps_none;        /* a kept URL has failed: none is kept any more */
+    tn_transfer transfer[TN_TRANSFERS];
+};
+
+/* Scales a silence of the server; a clean-up request gets 3 s, since somebody may be waiting for
+ * the end. */
+static uint64_t patience_ns(const tn_transfer *t, uint64_t ns)
 {
-    return f->wish.once && tn_failpoint("remote.hurry") == 0 ? ONCE_S * SECOND_NS
-                                                             : tn_silence_ns(ns);
+    return t->request.once && tn_failpoint("remote.hurry") == 0 ? ONCE_S * SECOND_NS
+                                                                : tn_silence_ns(ns);
 }
 
-/* ---- the end of a flight ---- */
+/* ---- the end of a transfer ---- */
 
-static const char *shown(const tn_flight *f)
+static const char *shown(const tn_transfer *t)
 {
-    return f->wish.uri->scheme.data; /* a URI holds no secrets: uri.h */
+    return t->request.uri->scheme.data; /* a URI holds no secrets: uri.h */
 }
 
-static const char *verb(const tn_flight *f)
+static const char *verb(const tn_transfer *t)
 {
-    return f->wish.method != NULL ? "write" : "read";
+    return t->request.method != NULL ? "write" : "read";
 }
 
-/* The first failure counts. */
-static void fail(tn_flight *f, tn_status status, const char *what)
+/* Keeps the first failure. */
+static void fail(tn_transfer *t, tn_status status, const char *what)
 {
-    if (f->state != TN_FLIGHT_FAILED) {
-        (void)tn_fail(&f->err, status, "'%s': %s", shown(f), what);
-        f->state = TN_FLIGHT_FAILED;
+    if (t->state != TN_TRANSFER_FAILED) {
+        (void)tn_fail(&t->err, status, "'%s': %s", shown(t), what);
+        t->state = TN_TRANSFER_FAILED;
     }
 }
 
-static void changed(tn_flight *f)
+static void changed(tn_transfer *t)
 {
-    fail(f, TN_E_DATA, "changed while being read");
+    fail(t, TN_E_DATA, "changed while being read");
 }
 
 /* ---- the answer ---- */
 
-/* The whole length of the object, as this answer has it; UINT64_MAX: it does not say. */
-static uint64_t total_of(const tn_flight *f)
+/* Returns the whole length of the object, as this answer has it; UINT64_MAX: it has none. */
+static uint64_t total_of(const tn_transfer *t)
 {
-    const tn_http_reply *r = &f->reply;
+    const tn_http_reply *r = &t->reply;
     if (r->status == 206 || r->status == 416) {
-        const bool empty = r->status == 416 && f->next == 0; /* no first byte; S3 says no more */
+        const bool empty = r->status == 416 && t->next == 0; /* no first byte; S3 says no more */
         return r->has_total ? r->total : empty ? 0 : UINT64_MAX;
     }
-    const bool whole = r->has_length && !f->wish.scheme->addressed;
+    const bool whole = r->has_length && !t->request.scheme->range_in_url;
     return whole ? r->length : UINT64_MAX;
 }
 
-static bool is_other_version(const tn_flight *f)
+static bool is_other_version(const tn_transfer *t)
 {
-    const uint64_t total = total_of(f);
-    const bool other_size = f->size != UINT64_MAX && total != UINT64_MAX && total != f->size;
-    return other_size || !tn_http_reply_fits(&f->reply, f->tag);
+    const uint64_t total = total_of(t);
+    const bool other_size = t->size != UINT64_MAX && total != UINT64_MAX && total != t->size;
+    return other_size || !tn_http_reply_fits(&t->reply, t->tag);
 }
 
-/* What a first answer says holds for those after it. */
-static void adopt_version(tn_flight *f)
+/* Takes size and tag of the first answer, which later ones must have, too. */
+static void adopt_version(tn_transfer *t)
 {
-    if (f->size == UINT64_MAX) {
-        f->size = total_of(f);
+    if (t->size == UINT64_MAX) {
+        t->size = total_of(t);
     }
-    if (f->tag[0] == '\0' && !f->wish.scheme->addressed) {
-        (void)snprintf(f->tag, sizeof f->tag, "%s", tn_http_reply_tag(&f->reply));
+    if (t->tag[0] == '\0' && !t->request.scheme->range_in_url) {
+        (void)snprintf(t->tag, sizeof t->tag, "%s", tn_http_reply_tag(&t->reply));
     }
 }
 
-/* An answer that does not name its range must at least be as long. */
-static void fail_length(tn_flight *f)
+/* Refuses an answer that does not name its range and has another length. */
+static void fail_length(tn_transfer *t)
 {
     char what[160];
     (void)snprintf(what, sizeof what,
                    "the server answers with %llu bytes where %llu were asked for, so these are not "
                    "the ones",
-                   (unsigned long long)f->reply.length,
-                   (unsigned long long)(f->wish.end - f->next));
-    fail(f, TN_E_IO, what);
+                   (unsigned long long)t->reply.length,
+                   (unsigned long long)(t->request.end - t->next));
+    fail(t, TN_E_IO, what);
 }
 
-/* The header of an answer with bytes of the object, before the first of them is taken. */
-static void judge_bytes(tn_flight *f)
+/* Checks the header of an answer with bytes of the object, before the first of them is taken. */
+static void judge_bytes(tn_transfer *t)
 {
-    const tn_http_reply *r = &f->reply;
-    if (is_other_version(f) || (f->tag[0] == '"' && r->etag[0] == '\0')) {
-        changed(f);
-    } else if (r->status == 206 && (!r->has_range || r->first != f->next)) {
-        fail(f, TN_E_DATA, "the server answers with other bytes than it was asked for");
+    const tn_http_reply *r = &t->reply;
+    if (is_other_version(t) || (t->tag[0] == '"' && r->etag[0] == '\0')) {
+        changed(t);
+    } else if (r->status == 206 && (!r->has_range || r->first != t->next)) {
+        fail(t, TN_E_DATA, "the server answers with other bytes than it was asked for");
     } else if (r->status == 200 && !r->has_length && !r->chunked) {
-        fail(f, TN_E_DATA,
+        fail(t, TN_E_DATA,
              "the server does not say how long the answer is, so that a cut would "
              "not be noticed");
-    } else if (!f->wish.scheme->addressed && f->next > 0 && f->tag[0] == '\0') {
-        fail(f, TN_E_DATA,
+    } else if (!t->request.scheme->range_in_url && t->next > 0 && t->tag[0] == '\0') {
+        fail(t, TN_E_DATA,
              "the connection broke, and it cannot be read on: the server names "
              "no versions of it");
-    } else if (f->wish.scheme->addressed && r->has_length && f->wish.end != UINT64_MAX &&
-               r->length != f->wish.end - f->next) {
-        fail_length(f);
+    } else if (t->request.scheme->range_in_url && r->has_length && t->request.end != UINT64_MAX &&
+               r->length != t->request.end - t->next) {
+        fail_length(t);
     } else {
-        f->skip = r->status == 200 && !f->wish.scheme->addressed ? f->next : 0;
-        adopt_version(f);
+        t->skip = r->status == 200 && !t->request.scheme->range_in_url ? t->next : 0;
+        adopt_version(t);
     }
 }
 
 /* Returns how many bytes a document may have. */
-static size_t document_max(const tn_flight *f)
+static size_t document_max(const tn_transfer *t)
 {
-    const uint32_t max = f->wish.scheme->document_bytes_max;
+    const uint32_t max = t->request.scheme->document_bytes_max;
     return max != 0 ? max : TN_DOCUMENT_BYTES_MAX;
 }
 
-static void fail_size(tn_flight *f)
+static void fail_size(tn_transfer *t)
 {
     char what[80];
-    (void)snprintf(what, sizeof what, "the answer has more than %zu bytes", document_max(f));
-    fail(f, TN_E_LIMIT, what);
+    (void)snprintf(what, sizeof what, "the answer has more than %zu bytes", document_max(t));
+    fail(t, TN_E_LIMIT, what);
 }
 
-static void judge(tn_flight *f)
+static void judge(tn_transfer *t)
 {
-    const uint32_t status = f->reply.status;
-    if (f->judged) {
+    const uint32_t status = t->reply.status;
+    if (t->judged) {
         return;
     }
-    f->judged = true;
-    f->refused = f->wish.method != NULL
+    t->judged = true;
+    t->refused = t->request.method != NULL
                      ? status / 100 != 2
-                     : status != 200 && (status != 206 || f->wish.document != NULL);
-    if (!f->refused && f->reply.torn) {
-        fail(f, TN_E_DATA, "the server tells several lengths of one answer");
-    } else if (!f->refused && f->wish.document == NULL) {
-        judge_bytes(f);
-    } else if (!f->refused && f->reply.has_length && f->reply.length > document_max(f)) {
-        fail_size(f);
+                     : status != 200 && (status != 206 || t->request.document != NULL);
+    if (!t->refused && t->reply.torn) {
+        fail(t, TN_E_DATA, "the server tells several lengths of one answer");
+    } else if (!t->refused && t->request.document == NULL) {
+        judge_bytes(t);
+    } else if (!t->refused && t->reply.has_length && t->reply.length > document_max(t)) {
+        fail_size(t);
     }
 }
 
 static size_t on_header(char *line, size_t size, size_t n, void *arg)
 {
-    tn_flight *f = arg;
-    tn_http_reply_line(&f->reply, line, size * n);
+    tn_transfer *t = arg;
+    tn_http_reply_line(&t->reply, line, size * n);
     return size * n;
 }
 
-/* Bytes of the object into the buffer; how many of them were taken. */
-static size_t take_bytes(tn_flight *f, const char *data, size_t size)
+/* Copies bytes of the object into the buffer; returns how many of them were taken. */
+static size_t take_bytes(tn_transfer *t, const char *data, size_t size)
 {
-    const uint64_t wanted = f->wish.end - f->next;
+    const uint64_t wanted = t->request.end - t->next;
     size = size < wanted ? size : (size_t)wanted;
-    if (size > TN_FLIGHT_BYTES - f->have && f->read > 0) {
-        memmove(f->buffer, f->buffer + f->read, f->have - f->read);
-        f->have -= f->read;
-        f->read = 0;
+    if (size > TN_TRANSFER_BYTES - t->have && t->read > 0) {
+        memmove(t->buffer, t->buffer + t->read, t->have - t->read);
+        t->have -= t->read;
+        t->read = 0;
     }
-    if (size > TN_FLIGHT_BYTES - f->have) {
-        f->paused = true;
+    if (size > TN_TRANSFER_BYTES - t->have) {
+        t->paused = true;
         return CURL_WRITEFUNC_PAUSE;
     }
-    memcpy(f->buffer + f->have, data, size);
-    f->have += size;
-    f->next += size;
+    memcpy(t->buffer + t->have, data, size);
+    t->have += size;
+    t->next += size;
     return size;
 }
 
-/* Fewer bytes taken than there are end the transfer. */
+/* Receives a body. Taking fewer bytes than there are ends the transfer. */
 static size_t on_body(char *data, size_t one, size_t n, void *arg)
 {
-    tn_flight *f = arg;
+    tn_transfer *t = arg;
     const size_t size = one * n;
-    judge(f);
-    if (f->state == TN_FLIGHT_FAILED) {
+    judge(t);
+    if (t->state == TN_TRANSFER_FAILED) {
         return 0;
     }
-    if (f->refused) {
-        const size_t room = FAULT_BYTES_MAX - f->fault.size;
-        tn_text_add(&f->fault, data, size < room ? size : room);
+    if (t->refused) {
+        const size_t room = FAULT_BYTES_MAX - t->fault.size;
+        tn_text_add(&t->fault, data, size < room ? size : room);
         return size;
     }
-    if (f->wish.document != NULL) {
-        tn_text_add(&f->body, data, size);
-        return f->body.failed ? 0 : size;
+    if (t->request.document != NULL) {
+        tn_text_add(&t->answer, data, size);
+        return t->answer.failed ? 0 : size;
     }
-    if (f->wish.scheme->addressed && size > f->wish.end - f->next) {
-        fail(f, TN_E_IO, "the server answers with more bytes than it was asked for");
+    if (t->request.scheme->range_in_url && size > t->request.end - t->next) {
+        fail(t, TN_E_IO, "the server answers with more bytes than it was asked for");
         return 0;
     }
-    const size_t skipped = f->skip < size ? (size_t)f->skip : size;
+    const size_t skipped = t->skip < size ? (size_t)t->skip : size;
     if (skipped == size) {
-        f->skip -= skipped;
-        f->skipped += skipped;
+        t->skip -= skipped;
+        t->skipped += skipped;
         return size;
     }
-    const size_t taken = take_bytes(f, data + skipped, size - skipped);
+    const size_t taken = take_bytes(t, data + skipped, size - skipped);
     if (taken == CURL_WRITEFUNC_PAUSE) {
         return taken;
     }
-    f->skip = 0;
-    f->skipped += skipped;
+    t->skip = 0;
+    t->skipped += skipped;
     return skipped + taken;
 }
 
 /* ---- what is sent ---- */
 
-/* Of a store that names the host for it: only there. */
-static const tn_sending *sent_now(const tn_flight *f)
+/* Returns the body to send now; a NameNode gets none, but the host that it redirects to. */
+static const tn_request_body *body_now(const tn_transfer *t)
 {
-    return f->wish.scheme->addressed && !f->request.away ? NULL : f->wish.sends;
+    return t->request.scheme->redirects_first && !t->attempt.away ? NULL : t->request.body;
 }
 
 static size_t on_send(char *data, size_t one, size_t n, void *arg)
 {
-    tn_flight *f = arg;
-    const tn_sending *s = f->wish.sends;
-    const uint64_t left = s->size - f->sent;
+    tn_transfer *t = arg;
+    const tn_request_body *s = t->request.body;
+    const uint64_t left = s->size - t->sent;
     const size_t size = one * n < left ? one * n : (size_t)left;
     if (s->file == NULL) {
-        memcpy(data, s->text.data + f->sent, size);
-    } else if (tn_infile_read(s->file, s->from + f->sent, data, size, &f->err) != TN_OK) {
-        f->state = TN_FLIGHT_FAILED;
+        memcpy(data, s->text.data + t->sent, size);
+    } else if (tn_infile_read(s->file, s->from + t->sent, data, size, &t->err) != TN_OK) {
+        t->state = TN_TRANSFER_FAILED;
         return CURL_READFUNC_ABORT;
     }
-    f->sent += size;
+    t->sent += size;
     return size;
 }
 
-/* A PUT or a POST says its length, also of nothing. */
-static void set_method(tn_flight *f)
+/* Sets method and length: a PUT or a POST has one, also of nothing. */
+static void set_method(tn_transfer *t)
 {
-    const tn_curl *c = f->wire->curl;
-    const tn_sending *s = sent_now(f);
-    if (f->wish.method == NULL) {
+    const tn_curl *c = t->pool->curl;
+    const tn_request_body *s = body_now(t);
+    if (t->request.method == NULL) {
         return;
     }
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_CUSTOMREQUEST, f->wish.method);
-    if (strcmp(f->wish.method, "DELETE") != 0) {
-        (void)c->curl_easy_setopt(f->easy, CURLOPT_UPLOAD, 1L);
-        (void)c->curl_easy_setopt(f->easy, CURLOPT_READFUNCTION, on_send);
-        (void)c->curl_easy_setopt(f->easy, CURLOPT_READDATA, (void *)f);
-        (void)c->curl_easy_setopt(f->easy, CURLOPT_INFILESIZE_LARGE,
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, t->request.method);
+    if (strcmp(t->request.method, "DELETE") != 0) {
+        (void)c->curl_easy_setopt(t->easy, CURLOPT_UPLOAD, 1L);
+        (void)c->curl_easy_setopt(t->easy, CURLOPT_READFUNCTION, on_send);
+        (void)c->curl_easy_setopt(t->easy, CURLOPT_READDATA, (void *)t);
+        (void)c->curl_easy_setopt(t->easy, CURLOPT_INFILESIZE_LARGE,
                                   (curl_off_t)(s != NULL ? s->size : 0));
     }
 }
 
-/* ---- the request ---- */
+/* ---- the attempt ---- */
 
-void tn_request_header(tn_request *r, const char *name, tn_bytes value)
+/* Writes "from-last", or "from-" of an open end. */
+static void name_range(const tn_transfer *t, char out[64])
 {
-    tn_text line = {0};
-    tn_text_addf(&line, "%s%s%.*s", name, *name != '\0' ? ": " : "", (int)value.size, value.data);
-    struct curl_slist *more =
-        line.failed ? NULL : r->curl->curl_slist_append(r->headers, tn_text_str(&line));
-    r->failed = r->failed || more == NULL;
-    r->headers = more != NULL ? more : r->headers;
-    if (line.data != NULL) {
-        explicit_bzero(line.data, line.size);
-    }
-    tn_text_done(&line);
+    const unsigned long long from = t->next;
+    const unsigned long long last = t->request.end - 1;
+    (void)(t->request.end == UINT64_MAX ? snprintf(out, 64, "%llu-", from)
+                                        : snprintf(out, 64, "%llu-%llu", from, last));
 }
 
-static void clear_request(tn_request *r)
+static void build(tn_transfer *t)
 {
-    if (r->user.data != NULL) {
-        explicit_bzero(r->user.data, r->user.size);
+    tn_attempt *a = &t->attempt;
+    const char *version = t->request.scheme->version_header;
+    tn_attempt_clear(a);
+    t->secrets = tn_secrets_version(t->pool->secrets);
+    a->next = t->next;
+    a->end = t->request.end;
+    a->away = t->moved.size > 0;
+    t->request.scheme->build(&t->request, a);
+    if (a->away) {
+        tn_text_clear(&a->url);
+        tn_text_add(&a->url, t->moved.data, t->moved.size);
     }
-    tn_text_clear(&r->url);
-    tn_text_clear(&r->sign);
-    tn_text_clear(&r->user);
-    r->curl->curl_slist_free_all(r->headers);
-    r->headers = NULL;
-    r->netrc = false;
-    r->kerberos = false;
-    r->failed = false;
-}
-
-/* "from-last", or "from-" of an open end. */
-static void name_range(const tn_flight *f, char out[64])
-{
-    const unsigned long long from = f->next;
-    const unsigned long long last = f->wish.end - 1;
-    (void)(f->wish.end == UINT64_MAX ? snprintf(out, 64, "%llu-", from)
-                                     : snprintf(out, 64, "%llu-%llu", from, last));
-}
-
-static void build(tn_flight *f)
-{
-    tn_request *r = &f->request;
-    const char *version = f->wish.scheme->version_header;
-    clear_request(r);
-    f->secrets = tn_secrets_version(f->wire->secrets);
-    r->next = f->next;
-    r->end = f->wish.end;
-    r->away = f->moved.size > 0;
-    f->wish.scheme->build(&f->wish, r);
-    if (r->away) {
-        tn_text_clear(&r->url);
-        tn_text_add(&r->url, f->moved.data, f->moved.size);
-    }
-    const bool ranged = f->wish.document == NULL && (f->next > 0 || f->wish.end != UINT64_MAX);
-    if (ranged && version != NULL && f->tag[0] != '\0') {
-        tn_request_header(r, version, (tn_bytes){f->tag, strlen(f->tag), false});
+    const bool ranged =
+        t->request.document == NULL && (t->next > 0 || t->request.end != UINT64_MAX);
+    if (ranged && version != NULL && t->tag[0] != '\0') {
+        tn_attempt_header(a, version, (tn_bytes){t->tag, strlen(t->tag), false});
     }
 }
 
-static void set_options(tn_flight *f)
+static void set_options(tn_transfer *t)
 {
-    const tn_curl *c = f->wire->curl;
-    const tn_request *r = &f->request;
-    const bool ranged = f->wish.document == NULL && !f->wish.scheme->addressed &&
-                        (f->next > 0 || f->wish.end != UINT64_MAX);
+    const tn_curl *c = t->pool->curl;
+    const tn_attempt *a = &t->attempt;
+    const bool ranged = t->request.document == NULL && !t->request.scheme->range_in_url &&
+                        (t->next > 0 || t->request.end != UINT64_MAX);
     char range[64];
-    name_range(f, range);
-    c->curl_easy_reset(f->easy);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_URL, tn_text_str(&r->url));
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_HTTPHEADER, r->headers);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_RANGE, ranged ? range : NULL);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_PATH_AS_IS, 1L);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_USERAGENT, "tnet/" TN_VERSION);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_NOSIGNAL, 1L);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
+    name_range(t, range);
+    c->curl_easy_reset(t->easy);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_URL, tn_text_str(&a->url));
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, a->headers);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_RANGE, ranged ? range : NULL);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_PATH_AS_IS, 1L);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "tnet/" TN_VERSION);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
     (void)c->curl_easy_setopt(
-        f->easy, CURLOPT_CONNECTTIMEOUT_MS,
-        (long)(patience_ns(f, CONNECT_MS * (SECOND_NS / 1000)) / 1000000 + 1));
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_ERRORBUFFER, f->why);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_HEADERFUNCTION, on_header);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_HEADERDATA, (void *)f);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_WRITEFUNCTION, on_body);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_WRITEDATA, (void *)f);
-    set_method(f);
-    if (r->netrc) {
-        (void)c->curl_easy_setopt(f->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
+        t->easy, CURLOPT_CONNECTTIMEOUT_MS,
+        (long)(patience_ns(t, CONNECT_MS * (SECOND_NS / 1000)) / 1000000 + 1));
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->why);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, (void *)t);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
+    (void)c->curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, (void *)t);
+    set_method(t);
+    if (a->netrc) {
+        (void)c->curl_easy_setopt(t->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
     }
-    TN_ASSERT(!r->kerberos || !r->away);
-    if (r->kerberos) {
+    TN_ASSERT(!a->kerberos || !a->away);
+    if (a->kerberos) {
         tn_error err = {0};
-        const tn_status status = tn_kerberos_set(c, f->easy, f->no_ticket, &err);
+        const tn_status status = tn_kerberos_set(c, t->easy, t->no_ticket, &err);
         if (status != TN_OK) {
-            fail(f, status, err.text);
+            fail(t, status, err.text);
         }
     }
-    if (r->sign.size > 0) {
-        (void)c->curl_easy_setopt(f->easy, CURLOPT_AWS_SIGV4, tn_text_str(&r->sign));
-        (void)c->curl_easy_setopt(f->easy, CURLOPT_USERPWD, tn_text_str(&r->user));
+    if (a->sign.size > 0) {
+        (void)c->curl_easy_setopt(t->easy, CURLOPT_AWS_SIGV4, tn_text_str(&a->sign));
+        (void)c->curl_easy_setopt(t->easy, CURLOPT_USERPWD, tn_text_str(&a->user));
     }
 }
 
-/* Bytes that have passed, either way. */
-static uint64_t passed(const tn_flight *f)
+/* Returns the bytes that have passed, either way. */
+static uint64_t passed(const tn_transfer *t)
 {
-    return f->next + f->skipped + f->body.size + f->sent;
+    return t->next + t->skipped + t->answer.size + t->sent;
 }
 
-static void open_window(tn_flight *f, uint64_t now)
+static void open_window(tn_transfer *t, uint64_t now)
 {
-    f->window_ns = now;
-    f->window_bytes = passed(f);
+    t->window_ns = now;
+    t->window_bytes = passed(t);
 }
 
-static void start(tn_flight *f, uint64_t now)
+static void start(tn_transfer *t, uint64_t now)
 {
-    build(f);
-    const tn_request *r = &f->request;
-    if (r->failed || r->url.failed || r->user.failed || r->sign.failed) {
-        fail(f, TN_E_MEMORY, "no memory for a request");
+    build(t);
+    if (tn_attempt_is_short(&t->attempt)) {
+        fail(t, TN_E_MEMORY, "no memory for a request");
         return;
     }
-    set_options(f);
-    if (f->state == TN_FLIGHT_FAILED) {
+    set_options(t);
+    if (t->state == TN_TRANSFER_FAILED) {
         return;
     }
-    f->reply = (tn_http_reply){0};
-    f->judged = f->refused = f->paused = false;
-    f->skip = f->skipped = f->sent = 0;
-    f->reached = f->next;
-    f->why[0] = '\0';
-    tn_text_clear(&f->fault);
-    tn_text_clear(&f->body);
-    f->body.size_max = document_max(f);
-    open_window(f, now);
-    if (f->wire->curl->curl_multi_add_handle(f->wire->multi, f->easy) != CURLM_OK) {
-        fail(f, TN_E_MEMORY, "no memory for a request");
+    t->reply = (tn_http_reply){0};
+    t->judged = t->refused = t->paused = false;
+    t->skip = t->skipped = t->sent = 0;
+    t->reached = t->next;
+    t->why[0] = '\0';
+    tn_text_clear(&t->fault);
+    tn_text_clear(&t->answer);
+    t->answer.size_max = document_max(t);
+    open_window(t, now);
+    if (t->pool->curl->curl_multi_add_handle(t->pool->multi, t->easy) != CURLM_OK) {
+        fail(t, TN_E_MEMORY, "no memory for a request");
         return;
     }
-    f->state = TN_FLIGHT_RUNS;
+    t->state = TN_TRANSFER_RUNS;
 }
 
-static void leave_multi(tn_flight *f)
+static void leave_multi(tn_transfer *t)
 {
-    if (f->easy != NULL) {
-        (void)f->wire->curl->curl_multi_remove_handle(f->wire->multi, f->easy);
+    if (t->easy != NULL) {
+        (void)t->pool->curl->curl_multi_remove_handle(t->pool->multi, t->easy);
     }
 }
 
 /* ---- where a redirect has led ---- */
 
-/* A place that has brought a range is where the ranges behind it go at once. */
-static void keep_place(const tn_flight *f)
+/* Keeps the URL of a redirect that has brought a range: the next ranges go there at once. */
+static void keep_place(const tn_transfer *t)
 {
-    tn_wire *w = f->wire;
-    const uint64_t part = f->wish.from / KEPT_BYTES;
-    const bool newer = w->kept.size == 0 || part > w->kept_part;
-    if (f->moved.size > 0 && f->wish.document == NULL && f->wish.scheme->move != NULL && newer &&
-        !w->keeps_none) {
-        tn_text_clear(&w->kept);
-        tn_text_add(&w->kept, f->moved.data, f->moved.size);
-        w->kept_part = part;
+    tn_http_pool *p = t->pool;
+    const uint64_t part = t->request.from / KEPT_BYTES;
+    const bool newer = p->kept.size == 0 || part > p->kept_part;
+    if (t->moved.size > 0 && t->request.document == NULL && t->request.scheme->move != NULL &&
+        newer && !p->keeps_none) {
+        tn_text_clear(&p->kept);
+        tn_text_add(&p->kept, t->moved.data, t->moved.size);
+        p->kept_part = part;
     }
 }
 
-static void use_place(tn_flight *f)
+static void use_place(tn_transfer *t)
 {
-    const tn_wire *w = f->wire;
-    tn_text_clear(&f->moved);
-    f->kept =
-        w->kept.size > 0 && f->wish.document == NULL && f->wish.from / KEPT_BYTES == w->kept_part;
-    if (f->kept) {
-        tn_text_add(&f->moved, w->kept.data, w->kept.size);
-        f->kept = f->wish.scheme->move(&f->moved, f->wish.from, f->wish.end);
+    const tn_http_pool *p = t->pool;
+    tn_text_clear(&t->moved);
+    t->kept = p->kept.size > 0 && t->request.document == NULL &&
+              t->request.from / KEPT_BYTES == p->kept_part;
+    if (t->kept) {
+        tn_text_add(&t->moved, p->kept.data, p->kept.size);
+        t->kept = t->request.scheme->move(&t->moved, t->request.from, t->request.end);
     }
-    if (!f->kept) {
-        tn_text_clear(&f->moved);
+    if (!t->kept) {
+        tn_text_clear(&t->moved);
     }
 }
 
-static void forget_place(tn_flight *f)
+static void forget_place(tn_transfer *t)
 {
-    tn_text_clear(&f->wire->kept);
-    tn_text_clear(&f->moved);
-    f->kept = false;
+    tn_text_clear(&t->pool->kept);
+    tn_text_clear(&t->moved);
+    t->kept = false;
 }
 
 /* ---- once more, or not ---- */
 
-/* Until the next attempt: as the server says, else at random. *told_s: what it asked for. */
-static uint64_t pause_ns(const tn_flight *f, uint64_t *told_s)
+/* Returns the time until the next attempt: as the server says, else at random. *asked_s: the pause
+ * that it asked for. */
+static uint64_t pause_ns(const tn_transfer *t, uint64_t *asked_s)
 {
-    const tn_http_reply *r = &f->reply;
-    tn_wire *w = f->wire;
-    const uint32_t k = f->tries - 1;
+    const tn_http_reply *r = &t->reply;
+    tn_http_pool *p = t->pool;
+    const uint32_t k = t->tries - 1;
     const uint64_t doubled = k < 16 ? first_pause_ns << k : longest_pause_ns;
     const uint64_t most = doubled < longest_pause_ns ? doubled : longest_pause_ns;
-    uint64_t pause = tn_below(tn_draw(w->random, w->drawn++), most);
+    uint64_t pause = tn_below(tn_draw(p->random, p->drawn++), most);
     if (r->has_retry) {
         const uint64_t now = (uint64_t)tn_wall_s();
         const uint64_t at =
             r->retry_at ? r->retry_s - (r->retry_s < now ? r->retry_s : now) : r->retry_s;
-        *told_s = at;
-        const uint64_t told = (at < RETRY_AFTER_MAX_S ? at : RETRY_AFTER_MAX_S) * SECOND_NS;
-        pause = pause > told ? pause : told;
+        *asked_s = at;
+        const uint64_t asked = (at < RETRY_AFTER_MAX_S ? at : RETRY_AFTER_MAX_S) * SECOND_NS;
+        pause = pause > asked ? pause : asked;
     }
     return pause;
 }
 
-/* Notes why this attempt is made, which the log tells while it is waited for. */
-static void note_trouble(tn_flight *f, const char *what, uint64_t pause, uint64_t told_s)
+/* Notes why this attempt is made, for the log line about the wait. */
+static void note_trouble(tn_transfer *t, const char *what, uint64_t pause, uint64_t asked_s)
 {
-    const int size = snprintf(f->trouble, sizeof f->trouble, "%s, attempt %u of %d", what,
-                              (unsigned)f->tries, TRIES_MAX);
-    if (told_s > 0 && size > 0 && (size_t)size < sizeof f->trouble) {
-        (void)snprintf(f->trouble + size, sizeof f->trouble - (size_t)size,
+    const int size = snprintf(t->trouble, sizeof t->trouble, "%s, attempt %u of %d", what,
+                              (unsigned)t->tries, TRIES_MAX);
+    if (asked_s > 0 && size > 0 && (size_t)size < sizeof t->trouble) {
+        (void)snprintf(t->trouble + size, sizeof t->trouble - (size_t)size,
                        "; the server asks for a pause of %llu s, the next one is in %llu s",
-                       (unsigned long long)told_s, (unsigned long long)(pause / SECOND_NS));
+                       (unsigned long long)asked_s, (unsigned long long)(pause / SECOND_NS));
     }
 }
 
-static void try_again(tn_flight *f, const char *what)
+static void try_again(tn_transfer *t, const char *what)
 {
-    if (f->next - f->reached >= SLOW_BYTES_PER_S) { /* a byte each time would have no end */
-        f->tries = 0;
-        f->renewed = false;
+    if (t->next - t->reached >= SLOW_BYTES_PER_S) { /* a byte in each attempt would have no end */
+        t->tries = 0;
+        t->renewed = false;
     }
-    if (f->state == TN_FLIGHT_FAILED) {
+    if (t->state == TN_TRANSFER_FAILED) {
         return;
     }
-    if (++f->tries >= TRIES_MAX || f->wish.once) {
-        (void)tn_fail(&f->err, TN_E_IO, "cannot %s '%s': %s, %u times without progress", verb(f),
-                      shown(f), what, (unsigned)f->tries);
-        f->state = TN_FLIGHT_FAILED;
+    if (++t->tries >= TRIES_MAX || t->request.once) {
+        (void)tn_fail(&t->err, TN_E_IO, "cannot %s '%s': %s, %u times without progress", verb(t),
+                      shown(t), what, (unsigned)t->tries);
+        t->state = TN_TRANSFER_FAILED;
         return;
     }
-    f->redirects = 0;
-    forget_place(f);
-    f->state = TN_FLIGHT_WAITS;
-    uint64_t told_s = 0;
-    const uint64_t pause = pause_ns(f, &told_s);
-    note_trouble(f, what, pause, told_s);
-    f->start_ns = tn_clock_ns() + tn_timer_ns(pause);
+    t->redirects = 0;
+    forget_place(t);
+    t->state = TN_TRANSFER_WAITS;
+    uint64_t asked_s = 0;
+    const uint64_t pause = pause_ns(t, &asked_s);
+    note_trouble(t, what, pause, asked_s);
+    t->start_ns = tn_clock_ns() + tn_timer_ns(pause);
 }
 
 static bool is_passing_error(CURLcode code)
@@ -548,56 +575,56 @@ static bool is_redirect(uint32_t status)
     return (status >= 301 && status <= 303) || status == 307 || status == 308;
 }
 
-static void follow(tn_flight *f)
+static void follow(tn_transfer *t)
 {
     char *to = NULL;
-    const char *from = tn_text_str(&f->request.url);
-    const uint32_t most = f->wish.scheme->redirects_max;
-    (void)f->wire->curl->curl_easy_getinfo(f->easy, CURLINFO_REDIRECT_URL, &to);
-    if (f->redirects == most || to == NULL) {
+    const char *from = tn_text_str(&t->attempt.url);
+    const uint32_t most = t->request.scheme->redirects_max;
+    (void)t->pool->curl->curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &to);
+    if (t->redirects == most || to == NULL) {
         char what[200];
-        const char *region = f->reply.region;
+        const char *region = t->reply.region;
         (void)snprintf(what, sizeof what,
                        most == 0 ? "the store answers %u, the bucket is elsewhere%s%s"
                                  : "the server redirects (%u) %s%s",
-                       (unsigned)f->reply.status,
+                       (unsigned)t->reply.status,
                        most == 0    ? *region != '\0' ? ", in region " : ""
                        : to == NULL ? "to no place"
                                     : "more often than is followed",
                        most == 0 ? region : "");
-        fail(f, TN_E_DATA, what);
+        fail(t, TN_E_DATA, what);
         return;
     }
     if (strncmp(from, "https:", 6) == 0 && strncmp(to, "https:", 6) != 0) {
-        fail(f, TN_E_DATA, "the server redirects from https to another protocol");
+        fail(t, TN_E_DATA, "the server redirects from https to another protocol");
         return;
     }
-    f->redirects++;
-    tn_text_clear(&f->moved);
-    tn_text_adds(&f->moved, to);
-    f->state = TN_FLIGHT_WAITS;
-    f->start_ns = 0;
+    t->redirects++;
+    tn_text_clear(&t->moved);
+    tn_text_adds(&t->moved, to);
+    t->state = TN_TRANSFER_WAITS;
+    t->start_ns = 0;
 }
 
-static void refuse_ticket(tn_flight *f)
+static void refuse_ticket(tn_transfer *t)
 {
     char what[600];
-    const tn_request *r = &f->request;
-    const tn_kerberos_asked asked = r->away       ? TN_KERBEROS_AWAY
-                                    : r->kerberos ? TN_KERBEROS_TRIED
+    const tn_attempt *a = &t->attempt;
+    const tn_kerberos_asked asked = a->away       ? TN_KERBEROS_AWAY
+                                    : a->kerberos ? TN_KERBEROS_TRIED
                                                   : TN_KERBEROS_UNUSED;
-    tn_kerberos_explain(asked, f->no_ticket, what, sizeof what);
-    fail(f, TN_E_DATA, what);
+    tn_kerberos_explain(asked, t->no_ticket, what, sizeof what);
+    fail(t, TN_E_DATA, what);
 }
 
-/* A final answer, in words: the status, and what the store calls it. */
-static void refuse(tn_flight *f)
+/* Puts a final answer into words: the status, and the store's name for it. */
+static void refuse(tn_transfer *t)
 {
     char what[300];
     tn_text word = {0};
-    const uint32_t status = f->reply.status;
-    if (f->wish.scheme->explain != NULL && f->fault.size > 0) {
-        f->wish.scheme->explain((tn_bytes){f->fault.data, f->fault.size, false}, &word);
+    const uint32_t status = t->reply.status;
+    if (t->request.scheme->explain != NULL && t->fault.size > 0) {
+        t->request.scheme->explain((tn_bytes){t->fault.data, t->fault.size, false}, &word);
     }
     if (word.size > 0) {
         tn_make_printable(word.data, "");
@@ -606,321 +633,362 @@ static void refuse(tn_flight *f)
                    status == 404 ? "is not there: the server answers " : "the server answers ",
                    (unsigned)status, word.size > 0 ? " (" : "", (int)word.size, tn_text_str(&word),
                    word.size > 0 ? ")" : "");
-    fail(f, TN_E_DATA, what);
+    fail(t, TN_E_DATA, what);
     tn_text_done(&word);
 }
 
-/* A refusal may be of a token that has expired and was renewed in its file. */
-static bool renews(tn_flight *f)
+/* Reads secrets again: a token may have expired and been renewed in its file. */
+static bool renews(tn_transfer *t)
 {
-    const uint32_t status = f->reply.status;
-    const bool may = (status == 400 || status == 401 || status == 403) && !f->renewed;
-    f->renewed = f->renewed || may;
-    return may && tn_secrets_refresh(f->wire->secrets, f->secrets);
+    const uint32_t status = t->reply.status;
+    const bool may = (status == 400 || status == 401 || status == 403) && !t->renewed;
+    t->renewed = t->renewed || may;
+    return may && tn_secrets_refresh(t->pool->secrets, t->secrets);
 }
 
-static bool says(const tn_flight *f, const char *word)
+static bool says(const tn_transfer *t, const char *word)
 {
-    return f->fault.size > 0 && memmem(f->fault.data, f->fault.size, word, strlen(word)) != NULL;
+    return t->fault.size > 0 && memmem(t->fault.data, t->fault.size, word, strlen(word)) != NULL;
 }
 
-/* Another NameNode, where this one is on standby or cannot be reached. */
-static bool is_standby(const tn_flight *f)
+/* Returns whether a NameNode is on standby, so that another is to be asked. */
+static bool is_standby(const tn_transfer *t)
 {
-    return f->wish.scheme->addressed && says(f, "StandbyException");
+    return t->request.scheme->redirects_first && says(t, "StandbyException");
 }
 
-/* A NameNode that has just begun, and what it is told by hand to refuse: 403, and over soon. */
-static bool is_in_safe_mode(const tn_flight *f)
+/* Returns whether a NameNode has just begun, or refuses for a while by an administrator's command
+ * (403). */
+static bool is_in_safe_mode(const tn_transfer *t)
 {
-    return f->wish.scheme->addressed && (says(f, "in safe mode") || says(f, "RetriableException"));
+    return t->request.scheme->redirects_first &&
+           (says(t, "in safe mode") || says(t, "RetriableException"));
 }
 
-/* What a store calls bytes that have come late, or not as they were sent. */
-static bool is_spoilt(const tn_flight *f)
+/* Returns whether a store says that the body came late, or not as it was sent. */
+static bool is_spoilt(const tn_transfer *t)
 {
-    return f->reply.status == 400 && f->wish.sends != NULL &&
-           (says(f, "RequestTimeout") || says(f, "IncompleteBody") || says(f, "BadDigest") ||
-            says(f, "XAmzContentSHA256Mismatch"));
+    return t->reply.status == 400 && t->request.body != NULL &&
+           (says(t, "RequestTimeout") || says(t, "IncompleteBody") || says(t, "BadDigest") ||
+            says(t, "XAmzContentSHA256Mismatch"));
 }
 
-static void settle_status(tn_flight *f)
+static void settle_status(tn_transfer *t)
 {
-    const uint32_t status = f->reply.status;
-    const bool past_end = status == 416 && f->wish.document == NULL;
+    const uint32_t status = t->reply.status;
+    const bool past_end = status == 416 && t->request.document == NULL;
     char what[60];
     (void)snprintf(what, sizeof what, "the server answers %u", (unsigned)status);
-    if (f->kept) { /* good for one request alone, or no longer: who named it is asked anew */
-        f->wire->keeps_none = true;
-        forget_place(f);
-        f->state = TN_FLIGHT_WAITS;
-    } else if (is_standby(f)) {
-        f->request.node++;
-        try_again(f, "every NameNode is on standby");
-    } else if (is_in_safe_mode(f)) {
-        f->reply.has_retry = true; /* as if it had said when */
-        f->reply.retry_at = false;
-        f->reply.retry_s = SAFE_MODE_S;
-        try_again(f, "the NameNode is in safe mode");
-    } else if (is_passing_status(status) || is_spoilt(f)) {
-        f->request.node += f->wish.scheme->addressed;
-        try_again(f, what);
+    if (t->kept) { /* good for one request alone, or no longer: who named it is asked anew */
+        t->pool->keeps_none = true;
+        forget_place(t);
+        t->state = TN_TRANSFER_WAITS;
+    } else if (is_standby(t)) {
+        t->attempt.node++;
+        try_again(t, "every NameNode is on standby");
+    } else if (is_in_safe_mode(t)) {
+        t->reply.has_retry = true; /* as if it had said when */
+        t->reply.retry_at = false;
+        t->reply.retry_s = SAFE_MODE_S;
+        try_again(t, "the NameNode is in safe mode");
+    } else if (is_passing_status(status) || is_spoilt(t)) {
+        t->attempt.node += t->request.scheme->redirects_first;
+        try_again(t, what);
     } else if (is_redirect(status)) {
-        follow(f);
-    } else if (status == 412 || (past_end && (is_other_version(f) || total_of(f) < f->next))) {
-        changed(f);
-    } else if (past_end && total_of(f) == f->next) {
-        f->state = TN_FLIGHT_LANDED;
-    } else if (renews(f)) {
-        try_again(f, what);
-    } else if (status == 401 && f->reply.negotiate && f->wish.scheme->addressed) {
-        refuse_ticket(f);
+        follow(t);
+    } else if (status == 412 || (past_end && (is_other_version(t) || total_of(t) < t->next))) {
+        changed(t);
+    } else if (past_end && total_of(t) == t->next) {
+        t->state = TN_TRANSFER_DONE;
+    } else if (renews(t)) {
+        try_again(t, what);
+    } else if (status == 401 && t->reply.negotiate && t->request.scheme->redirects_first) {
+        refuse_ticket(t);
     } else {
-        refuse(f);
+        refuse(t);
     }
 }
 
-/* Whether the object ends where the answer has ended. */
-static bool is_at_end(const tn_flight *f)
+/* Returns whether the object ends where the answer has ended. */
+static bool is_at_end(const tn_transfer *t)
 {
-    const uint64_t total = total_of(f);
+    const uint64_t total = total_of(t);
     const bool marked =
-        f->reply.status == 200 ? !f->wish.scheme->addressed : f->wish.end == UINT64_MAX;
-    const bool ends = total != UINT64_MAX ? total == f->next : marked;
-    return ends && (f->size == UINT64_MAX || f->size == f->next);
+        t->reply.status == 200 ? !t->request.scheme->range_in_url : t->request.end == UINT64_MAX;
+    const bool ends = total != UINT64_MAX ? total == t->next : marked;
+    return ends && (t->size == UINT64_MAX || t->size == t->next);
 }
 
-/* Whether what has come is all that was wanted. libcurl has compared it with the length that was
- * announced when the code is good. */
-static bool is_complete(const tn_flight *f, CURLcode code)
+/* Returns whether all bytes have come. libcurl has compared them with the announced length when the
+ * code is good. */
+static bool is_complete(const tn_transfer *t, CURLcode code)
 {
-    if (f->wish.document != NULL) {
+    if (t->request.document != NULL) {
         return code == CURLE_OK;
     }
-    return f->next == f->wish.end || (code == CURLE_OK && is_at_end(f));
+    return t->next == t->request.end || (code == CURLE_OK && is_at_end(t));
 }
 
-static void settle(tn_flight *f, CURLcode code)
+static void settle(tn_transfer *t, CURLcode code)
 {
-    judge(f);
-    tn_make_printable(f->why, ""); /* it may quote the server */
-    if (f->state == TN_FLIGHT_FAILED) {
+    judge(t);
+    tn_make_printable(t->why, ""); /* it may quote the server */
+    if (t->state == TN_TRANSFER_FAILED) {
         return;
     }
-    if (f->body.over_max) {
-        fail_size(f);
-    } else if (f->body.failed || f->fault.failed) {
-        fail(f, TN_E_MEMORY, "no memory for the answer");
-    } else if (!f->refused && f->reply.status != 0 && is_complete(f, code)) {
-        f->state = TN_FLIGHT_LANDED;
-        f->tries = 0;
-        keep_place(f);
-    } else if (code == CURLE_OK && f->refused) {
-        settle_status(f);
+    if (t->answer.over_max) {
+        fail_size(t);
+    } else if (t->answer.failed || t->fault.failed) {
+        fail(t, TN_E_MEMORY, "no memory for the answer");
+    } else if (!t->refused && t->reply.status != 0 && is_complete(t, code)) {
+        t->state = TN_TRANSFER_DONE;
+        t->tries = 0;
+        keep_place(t);
+    } else if (code == CURLE_OK && t->refused) {
+        settle_status(t);
     } else if (code == CURLE_OK || is_passing_error(code)) {
-        f->request.node += f->wish.scheme->addressed && f->moved.size == 0;
-        try_again(f, code == CURLE_OK    ? "the answer is shorter than it was to be"
-                     : f->why[0] != '\0' ? f->why
-                                         : f->wire->curl->curl_easy_strerror(code));
+        t->attempt.node += t->request.scheme->redirects_first && t->moved.size == 0;
+        try_again(t, code == CURLE_OK    ? "the answer is shorter than it was to be"
+                     : t->why[0] != '\0' ? t->why
+                                         : t->pool->curl->curl_easy_strerror(code));
     } else {
-        (void)tn_fail(&f->err, TN_E_IO, "cannot %s '%s': %s", verb(f), shown(f),
-                      f->why[0] != '\0' ? f->why : f->wire->curl->curl_easy_strerror(code));
-        f->state = TN_FLIGHT_FAILED;
+        (void)tn_fail(&t->err, TN_E_IO, "cannot %s '%s': %s", verb(t), shown(t),
+                      t->why[0] != '\0' ? t->why : t->pool->curl->curl_easy_strerror(code));
+        t->state = TN_TRANSFER_FAILED;
     }
 }
 
 /* ---- many of them ---- */
 
-/* Times in which nobody called count for nothing. A store that has been sent a file may be busy
- * with it, and shows by a blank now and then that it is. */
-static void guard(tn_flight *f, uint64_t now, bool rested)
+/* Ends an attempt in which the server stalls. Times in which nobody called do not count. A store
+ * that has got a file may be busy with it, and sends a blank now and then to show that it is. */
+static void guard(tn_transfer *t, uint64_t now, bool rested)
 {
-    const uint64_t came = passed(f) - f->window_bytes;
-    const uint64_t least = f->wish.method != NULL ? 1 : (uint64_t)SLOW_S * SLOW_BYTES_PER_S;
-    if (!rested && !f->paused && now - f->window_ns < patience_ns(f, SLOW_S * SECOND_NS)) {
+    const uint64_t came = passed(t) - t->window_bytes;
+    const uint64_t least = t->request.method != NULL ? 1 : (uint64_t)SLOW_S * SLOW_BYTES_PER_S;
+    if (!rested && !t->paused && now - t->window_ns < patience_ns(t, SLOW_S * SECOND_NS)) {
         return;
     }
-    if (rested || f->paused || came >= least) {
-        open_window(f, now);
+    if (rested || t->paused || came >= least) {
+        open_window(t, now);
         return;
     }
-    leave_multi(f);
-    try_again(f, "the server stalls");
+    leave_multi(t);
+    try_again(t, "the server stalls");
 }
 
-/* Tells who waits for a server by what, some seconds after something came last, and again after a
- * while, or when its silence has become an answer. */
-static void tell(tn_flight *f, uint64_t now, bool rested)
+/* Logs that somebody waits for a server and why, some seconds after the last byte, and again after
+ * a while, or when its silence has become an answer. */
+static void log_wait(tn_transfer *t, uint64_t now, bool rested)
 {
-    tn_wire *w = f->wire;
-    if (rested || f->paused || f->came_ns == 0 || passed(f) != f->came_bytes) {
-        f->came_ns = now;
-        f->came_bytes = passed(f);
+    tn_http_pool *p = t->pool;
+    if (rested || t->paused || t->came_ns == 0 || passed(t) != t->came_bytes) {
+        t->came_ns = now;
+        t->came_bytes = passed(t);
         return;
     }
-    const bool has_trouble = f->trouble[0] != '\0';
-    const bool is_news = w->told_ns == 0 || (has_trouble && !w->told_trouble) ||
-                         now - w->told_ns >= tn_timer_ns(TELL_AGAIN_S * SECOND_NS);
-    if (is_news && now - f->came_ns >= tn_timer_ns(TELL_S * SECOND_NS)) {
-        w->told_ns = now;
-        w->told_trouble = has_trouble;
-        tn_log(TN_LOG_INFO, "waiting for '%s': %s", shown(f),
-               has_trouble ? f->trouble : "the server is silent");
+    const bool has_trouble = t->trouble[0] != '\0';
+    const bool is_news = p->logged_ns == 0 || (has_trouble && !p->logged_trouble) ||
+                         now - p->logged_ns >= tn_timer_ns(LOG_AGAIN_S * SECOND_NS);
+    if (is_news && now - t->came_ns >= tn_timer_ns(LOG_S * SECOND_NS)) {
+        p->logged_ns = now;
+        p->logged_trouble = has_trouble;
+        tn_log(TN_LOG_INFO, "waiting for '%s': %s", shown(t),
+               has_trouble ? t->trouble : "the server is silent");
     }
 }
 
-static void collect(tn_wire *w)
+static void collect(tn_http_pool *p)
 {
     int left = 0;
-    for (CURLMsg *m; (m = w->curl->curl_multi_info_read(w->multi, &left)) != NULL;) {
-        for (uint32_t i = 0; i < TN_FLIGHTS && m->msg == CURLMSG_DONE; i++) {
-            tn_flight *f = &w->flight[i];
-            if (f->easy == m->easy_handle) {
+    for (CURLMsg *m; (m = p->curl->curl_multi_info_read(p->multi, &left)) != NULL;) {
+        for (uint32_t i = 0; i < TN_TRANSFERS && m->msg == CURLMSG_DONE; i++) {
+            tn_transfer *t = &p->transfer[i];
+            if (t->easy == m->easy_handle) {
                 const CURLcode code = m->data.result;
-                leave_multi(f); /* `m` is gone */
-                settle(f, code);
+                leave_multi(t); /* `m` is gone */
+                settle(t, code);
                 break;
             }
         }
     }
 }
 
-void tn_wire_work(tn_wire *w)
+void tn_http_pool_work(tn_http_pool *p)
 {
     int running = 0;
     const uint64_t now = tn_clock_ns();
-    const bool rested = now - w->worked_ns > tn_silence_ns(SLOW_S * SECOND_NS) / 4;
-    w->worked_ns = now;
-    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
-        tn_flight *f = &w->flight[i];
-        if (f->state == TN_FLIGHT_WAITS && now >= f->start_ns) {
-            start(f, now);
+    const bool rested = now - p->worked_ns > tn_silence_ns(SLOW_S * SECOND_NS) / 4;
+    p->worked_ns = now;
+    for (uint32_t i = 0; i < TN_TRANSFERS; i++) {
+        tn_transfer *t = &p->transfer[i];
+        if (t->state == TN_TRANSFER_WAITS && now >= t->start_ns) {
+            start(t, now);
         }
     }
-    (void)w->curl->curl_multi_perform(w->multi, &running);
-    collect(w);
-    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
-        tn_flight *f = &w->flight[i];
-        if (f->state == TN_FLIGHT_RUNS) {
-            guard(f, now, rested);
+    (void)p->curl->curl_multi_perform(p->multi, &running);
+    collect(p);
+    for (uint32_t i = 0; i < TN_TRANSFERS; i++) {
+        tn_transfer *t = &p->transfer[i];
+        if (t->state == TN_TRANSFER_RUNS) {
+            guard(t, now, rested);
         }
-        if (f->state == TN_FLIGHT_RUNS || f->state == TN_FLIGHT_WAITS) {
-            tell(f, now, rested);
+        if (t->state == TN_TRANSFER_RUNS || t->state == TN_TRANSFER_WAITS) {
+            log_wait(t, now, rested);
         }
     }
 }
 
-tn_status tn_wire_wait(tn_wire *w, const atomic_bool *stop, tn_error *err)
+tn_status tn_http_pool_wait(tn_http_pool *p, const atomic_bool *stop, tn_error *err)
 {
     uint64_t most = SLICE_MS;
     const uint64_t now = tn_clock_ns();
     if (tn_stop_is(stop)) {
         return tn_fail(err, TN_E_STOPPED, "stopped by a signal while waiting for a server");
     }
-    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
-        const tn_flight *f = &w->flight[i];
-        if (f->state == TN_FLIGHT_WAITS) {
-            const uint64_t ms = f->start_ns > now ? (f->start_ns - now) / 1000000 + 1 : 0;
+    for (uint32_t i = 0; i < TN_TRANSFERS; i++) {
+        const tn_transfer *t = &p->transfer[i];
+        if (t->state == TN_TRANSFER_WAITS) {
+            const uint64_t ms = t->start_ns > now ? (t->start_ns - now) / 1000000 + 1 : 0;
             most = ms < most ? ms : most;
         }
     }
-    const CURLMcode code = w->curl->curl_multi_poll(w->multi, NULL, 0, (int)most, NULL);
-    w->worked_ns = tn_clock_ns(); /* a silence in here is the server's */
+    const CURLMcode code = p->curl->curl_multi_poll(p->multi, NULL, 0, (int)most, NULL);
+    p->worked_ns = tn_clock_ns(); /* a silence within this call is the server's */
     return code == CURLM_OK ? TN_OK : tn_fail(err, TN_E_IO, "cannot wait for a server");
 }
 
-tn_status tn_flight_begin(tn_flight *f, const tn_wish *wish, tn_error *err)
+tn_status tn_transfer_begin(tn_transfer *t, const tn_request *request, tn_error *err)
 {
-    TN_ASSERT(f->state == TN_FLIGHT_IDLE || f->state == TN_FLIGHT_LANDED);
-    TN_ASSERT(wish->from < wish->end);
-    TN_ASSERT(wish->end == UINT64_MAX || wish->end - wish->from <= TN_FLIGHT_BYTES);
-    if (f->easy == NULL) {
-        f->easy = f->wire->curl->curl_easy_init();
+    TN_ASSERT(t->state == TN_TRANSFER_IDLE || t->state == TN_TRANSFER_DONE);
+    TN_ASSERT(request->from < request->end);
+    TN_ASSERT(request->end == UINT64_MAX || request->end - request->from <= TN_TRANSFER_BYTES);
+    if (t->easy == NULL) {
+        t->easy = t->pool->curl->curl_easy_init();
     }
-    if (f->easy == NULL) {
+    if (t->easy == NULL) {
         return tn_fail(err, TN_E_MEMORY, "no memory for a request");
     }
-    if (wish->document == NULL && f->buffer == NULL) {
-        TN_TRY(TN_ALLOC(f->buffer, TN_FLIGHT_BYTES, "bytes of remote data", err));
+    if (request->document == NULL && t->buffer == NULL) {
+        TN_TRY(TN_ALLOC(t->buffer, TN_TRANSFER_BYTES, "bytes of remote data", err));
     }
-    f->wish = *wish;
-    f->next = wish->from;
-    f->size = wish->size;
-    (void)snprintf(f->tag, sizeof f->tag, "%s", wish->tag != NULL ? wish->tag : "");
-    f->have = f->read = 0;
-    f->tries = f->redirects = 0;
-    f->renewed = false;
-    f->start_ns = f->came_ns = 0;
-    f->trouble[0] = '\0';
-    use_place(f);
-    f->state = TN_FLIGHT_WAITS;
+    t->request = *request;
+    t->next = request->from;
+    t->size = request->size;
+    (void)snprintf(t->tag, sizeof t->tag, "%s", request->tag != NULL ? request->tag : "");
+    t->have = t->read = 0;
+    t->tries = t->redirects = 0;
+    t->renewed = false;
+    t->start_ns = t->came_ns = 0;
+    t->trouble[0] = '\0';
+    use_place(t);
+    t->state = TN_TRANSFER_WAITS;
     return TN_OK;
 }
 
-void tn_flight_resume(tn_flight *f)
+tn_transfer_state tn_transfer_state_of(const tn_transfer *t)
 {
-    if (f->paused && f->state == TN_FLIGHT_RUNS && f->read > TN_FLIGHT_BYTES / 2) {
-        f->paused = false;
-        (void)f->wire->curl->curl_easy_pause(f->easy, CURLPAUSE_CONT); /* calls on_body */
+    return t->state;
+}
+
+const tn_error *tn_transfer_error(const tn_transfer *t)
+{
+    TN_ASSERT(t->state == TN_TRANSFER_FAILED);
+    return &t->err;
+}
+
+const tn_http_reply *tn_transfer_reply(const tn_transfer *t)
+{
+    return &t->reply;
+}
+
+tn_bytes tn_transfer_bytes(const tn_transfer *t)
+{
+    return t->request.document != NULL ? (tn_bytes){t->answer.data, t->answer.size, false}
+                                       : (tn_bytes){t->buffer + t->read, t->have - t->read, false};
+}
+
+void tn_transfer_consume(tn_transfer *t, size_t size)
+{
+    TN_ASSERT(size <= t->have - t->read);
+    t->read += size;
+    if (t->paused && t->state == TN_TRANSFER_RUNS && t->read > TN_TRANSFER_BYTES / 2) {
+        t->paused = false;
+        (void)t->pool->curl->curl_easy_pause(t->easy, CURLPAUSE_CONT); /* calls on_body */
     }
 }
 
-tn_status tn_wire_open(tn_wire **out, const tn_curl *curl, tn_secrets *secrets, tn_error *err)
+void tn_transfer_end(tn_transfer *t)
 {
-    tn_wire *w = NULL;
+    TN_ASSERT(t->state == TN_TRANSFER_DONE);
+    t->state = TN_TRANSFER_IDLE;
+}
+
+tn_transfer *tn_http_pool_transfer(tn_http_pool *p, uint32_t i)
+{
+    return &p->transfer[i % TN_TRANSFERS];
+}
+
+tn_http_pool **tn_http_pool_next(tn_http_pool *p)
+{
+    return &p->next;
+}
+
+tn_status tn_http_pool_open(tn_http_pool **out, const tn_curl *curl, tn_secrets *secrets,
+                            tn_error *err)
+{
+    tn_http_pool *p = NULL;
     *out = NULL;
-    TN_TRY(TN_ALLOC(w, 1, "connections to a server", err));
-    w->curl = curl;
-    w->secrets = secrets;
-    w->random = tn_random_id(); /* pauses shall differ, the bytes do not */
-    w->multi = curl->curl_multi_init();
-    if (w->multi == NULL) {
-        tn_free(w);
+    TN_TRY(TN_ALLOC(p, 1, "connections to a server", err));
+    p->curl = curl;
+    p->secrets = secrets;
+    p->random = tn_random_id(); /* pauses shall differ, the bytes do not */
+    p->multi = curl->curl_multi_init();
+    if (p->multi == NULL) {
+        tn_free(p);
         return tn_fail(err, TN_E_MEMORY, "no memory for connections to a server");
     }
-    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
-        w->flight[i].wire = w;
-        w->flight[i].request.curl = curl;
-        w->flight[i].request.secrets = secrets;
+    for (uint32_t i = 0; i < TN_TRANSFERS; i++) {
+        p->transfer[i].pool = p;
+        p->transfer[i].attempt.curl = curl;
+        p->transfer[i].attempt.secrets = secrets;
     }
-    *out = w;
+    *out = p;
     return TN_OK;
 }
 
-void tn_wire_reset(tn_wire *w)
+void tn_http_pool_reset(tn_http_pool *p)
 {
-    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
-        tn_flight *f = &w->flight[i];
-        if (f->state == TN_FLIGHT_RUNS) {
-            leave_multi(f);
+    for (uint32_t i = 0; i < TN_TRANSFERS; i++) {
+        tn_transfer *t = &p->transfer[i];
+        if (t->state == TN_TRANSFER_RUNS) {
+            leave_multi(t);
         }
-        clear_request(&f->request);
-        f->state = TN_FLIGHT_IDLE;
+        tn_attempt_clear(&t->attempt);
+        t->state = TN_TRANSFER_IDLE;
     }
-    tn_text_clear(&w->kept);
-    w->keeps_none = false;
+    tn_text_clear(&p->kept);
+    p->keeps_none = false;
 }
 
-void tn_wire_close(tn_wire *w)
+void tn_http_pool_close(tn_http_pool *p)
 {
-    if (w == NULL) {
+    if (p == NULL) {
         return;
     }
-    tn_wire_reset(w);
-    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
-        tn_flight *f = &w->flight[i];
-        if (f->easy != NULL) {
-            w->curl->curl_easy_cleanup(f->easy);
+    tn_http_pool_reset(p);
+    for (uint32_t i = 0; i < TN_TRANSFERS; i++) {
+        tn_transfer *t = &p->transfer[i];
+        if (t->easy != NULL) {
+            p->curl->curl_easy_cleanup(t->easy);
         }
-        tn_text_done(&f->request.url);
-        tn_text_done(&f->request.sign);
-        tn_text_done(&f->request.user);
-        tn_text_done(&f->moved);
-        tn_text_done(&f->fault);
-        tn_text_done(&f->body);
-        tn_free(f->buffer);
+        tn_attempt_done(&t->attempt);
+        tn_text_done(&t->moved);
+        tn_text_done(&t->fault);
+        tn_text_done(&t->answer);
+        tn_free(t->buffer);
     }
-    (void)w->curl->curl_multi_cleanup(w->multi);
-    tn_text_done(&w->kept);
-    tn_free(w);
+    (void)p->curl->curl_multi_cleanup(p->multi);
+    tn_text_done(&p->kept);
+    tn_free(p);
 }

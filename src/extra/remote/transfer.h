@@ -1,21 +1,22 @@
 /* transfer.h - requests under way, each repeated until it has brought what was wanted.
  *
- *     wait ----> run ----> landed      all bytes are there
- *       ^         |  `---> failed      for good; `err` says why
+ *     wait ----> run ----> done        all bytes are there
+ *       ^         |  `---> failed      for good; tn_transfer_error says why
  *       `---------'                    once more, from the byte that was reached
  *
- *     tn_flight_begin(f, &wish);
- *     while (f->state == TN_FLIGHT_WAITS || f->state == TN_FLIGHT_RUNS) {
- *         tn_wire_work(w);
- *         TN_TRY(tn_wire_wait(w, stop, err));
+ *     tn_transfer *t = tn_http_pool_transfer(pool, 0);
+ *     TN_TRY(tn_transfer_begin(t, &request, err));
+ *     while (tn_transfer_state_of(t) != TN_TRANSFER_DONE) {          or FAILED
+ *         tn_http_pool_work(pool);
+ *         TN_TRY(tn_http_pool_wait(pool, stop, err));
  *     }
  *
- * A wire is a CURLM with its connections and TN_FLIGHTS flights. Nothing happens but in calls of
- * these functions: no threads, and time in which nobody calls is no silence of the server. Bytes
- * go to the flight's buffer: all of a range, or those of an open end as far as there is room; a
- * document goes to `body`. What a wish sends is sent from its first byte at every attempt; to
- * an `addressed` scheme only when a redirect says where. Rules: remote.h, docs/formats.md
- * section 5. One thread at a time.
+ * A pool is a CURLM with its connections and TN_TRANSFERS transfers. It has no thread: all work is
+ * done in calls of these functions, and a time in which nobody calls does not count as silence of
+ * the server. A transfer buffers all bytes of a range, or those of an open end as far as there is
+ * room, or a whole document. Every attempt sends the body of a request from its first byte; to a
+ * scheme that `redirects_first` only after a redirect. Rules: remote.h, docs/formats.md section 5.
+ * One thread at a time.
  */
 #pragma once
 
@@ -26,85 +27,47 @@
 
 #include <stdatomic.h>
 
-enum { TN_FLIGHTS = 4, TN_FLIGHT_BYTES = 4 << 20, TN_DOCUMENT_BYTES_MAX = 256 << 20 };
+enum { TN_TRANSFERS = 4, TN_TRANSFER_BYTES = 4 << 20, TN_DOCUMENT_BYTES_MAX = 256 << 20 };
 
-typedef enum tn_flight_state {
-    TN_FLIGHT_IDLE,
-    TN_FLIGHT_WAITS,
-    TN_FLIGHT_RUNS,
-    TN_FLIGHT_LANDED,
-    TN_FLIGHT_FAILED
-} tn_flight_state;
+typedef enum tn_transfer_state {
+    TN_TRANSFER_IDLE,
+    TN_TRANSFER_WAITS,
+    TN_TRANSFER_RUNS,
+    TN_TRANSFER_DONE,
+    TN_TRANSFER_FAILED
+} tn_transfer_state;
 
-typedef struct tn_wire tn_wire;
+typedef struct tn_transfer tn_transfer;
+typedef struct tn_http_pool tn_http_pool;
 
-typedef struct tn_flight {
-    tn_flight_state state;
-    tn_error err; /* of FAILED */
+/* Opens a pool. `curl` and `secrets` must outlive it. TN_E_MEMORY. */
+tn_status tn_http_pool_open(tn_http_pool **out, const tn_curl *curl, tn_secrets *secrets,
+                            tn_error *err) TN_MUST_USE;
+void tn_http_pool_close(tn_http_pool *p); /* NULL is fine */
+void tn_http_pool_reset(tn_http_pool *p); /* all transfers are idle again; connections stay */
 
-    char *buffer;      /* TN_FLIGHT_BYTES, owned; NULL before the first bytes are wanted */
-    size_t have, read; /* bytes in it; of these, taken by the reader */
-    tn_text body;      /* of a document */
-    tn_http_reply reply;
-    uint64_t next;         /* the byte of the object that comes next */
-    uint64_t size;         /* of the object: the wish's, or what the first answer said */
-    char tag[TN_TAG_SIZE]; /* of its version, likewise; "": not known */
+/* Returns transfer i modulo TN_TRANSFERS, which the pool owns. */
+tn_transfer *tn_http_pool_transfer(tn_http_pool *p, uint32_t i);
+/* Returns the link by which a client lists its idle pools. */
+tn_http_pool **tn_http_pool_next(tn_http_pool *p);
 
-    /* of transfer.c */
-    tn_wire *wire;
-    tn_wish wish;
-    CURL *easy;
-    tn_request request;
-    tn_text moved;    /* where redirects have led; empty: nowhere */
-    tn_text fault;    /* the body of an answer of failure */
-    bool judged;      /* the header of the answer is taken for good, or .. */
-    bool refused;     /* .. its body is a failure's */
-    bool paused;      /* the buffer is full */
-    bool renewed;     /* secrets were read anew for this failure */
-    bool kept;        /* `moved` is the wire's */
-    uint64_t skip;    /* bytes of the body in front of `next` */
-    uint64_t skipped; /* .. and those that have come, by this attempt */
-    uint64_t reached; /* `next` when the attempt began */
-    uint32_t tries;   /* in a row without progress */
-    uint32_t redirects;
-    uint32_t secrets; /* version */
-    uint64_t sent;    /* bytes of wish.sends, by this attempt */
-    uint64_t start_ns;
-    uint64_t window_ns, window_bytes; /* of the guard against stalls */
-    uint64_t came_ns, came_bytes;     /* when something came, and what had come by then */
-    char trouble[200];                /* why the last attempt failed; "": there was none */
-    char why[CURL_ERROR_SIZE];
-    char no_ticket[TN_KERBEROS_WHY]; /* of a request with `kerberos`: why not */
-} tn_flight;
+/* Receives what has come and starts what is due; waits for nothing. */
+void tn_http_pool_work(tn_http_pool *p);
+/* Waits for at most 50 ms, or until something comes. TN_E_STOPPED when *stop is true; NULL: when
+ * the process is to end (base/core/stop.h). */
+tn_status tn_http_pool_wait(tn_http_pool *p, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
 
-struct tn_wire {
-    tn_wire *idle; /* the next one in a client's list */
-    const tn_curl *curl;
-    tn_secrets *secrets;
-    CURLM *multi;
-    uint64_t worked_ns;
-    uint64_t told_ns;       /* when the log was told of a wait; 0: never */
-    bool told_trouble;      /* .. that an attempt had failed */
-    uint64_t random, drawn; /* of pauses */
-    tn_text kept;           /* where a redirect has led for a range of this object, and .. */
-    uint64_t kept_part;     /* .. for which 64 MiB of it; empty: nowhere */
-    bool keeps_none;        /* such a place was of no use twice */
-    tn_flight flight[TN_FLIGHTS];
-};
-
-/* Both must outlive it. */
-tn_status tn_wire_open(tn_wire **out, const tn_curl *curl, tn_secrets *secrets,
-                       tn_error *err) TN_MUST_USE;
-void tn_wire_close(tn_wire *w); /* NULL is fine */
-void tn_wire_reset(tn_wire *w); /* all flights are idle again; connections stay */
-
-/* From IDLE or LANDED; what `wish` points to must outlive the flight. TN_E_MEMORY. */
-tn_status tn_flight_begin(tn_flight *f, const tn_wish *wish, tn_error *err) TN_MUST_USE;
-/* The reader has made room in the buffer. */
-void tn_flight_resume(tn_flight *f);
-
-/* Takes what has come and starts what is due; waits for nothing. */
-void tn_wire_work(tn_wire *w);
-/* For at most 50 ms, or until something comes. TN_E_STOPPED when *stop is true; NULL: when the
- * process is to end (base/core/stop.h). */
-tn_status tn_wire_wait(tn_wire *w, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
+/* Begins a request on a transfer that is IDLE or DONE; what `request` points to must outlive the
+ * transfer. TN_E_MEMORY. */
+tn_status tn_transfer_begin(tn_transfer *t, const tn_request *request, tn_error *err) TN_MUST_USE;
+tn_transfer_state tn_transfer_state_of(const tn_transfer *t);
+const tn_error *tn_transfer_error(const tn_transfer *t); /* for a transfer that has FAILED */
+/* Returns the header of the last answer; status 0: there was none. */
+const tn_http_reply *tn_transfer_reply(const tn_transfer *t);
+/* Returns the bytes of the object that have come and were not consumed, or the whole document; lent
+ * until the pool works again. */
+tn_bytes tn_transfer_bytes(const tn_transfer *t);
+/* Drops the first `size` of these bytes of an object, so that others have room. */
+void tn_transfer_consume(tn_transfer *t, size_t size);
+/* Makes a transfer that is DONE idle again. */
+void tn_transfer_end(tn_transfer *t);

@@ -8,8 +8,8 @@
  *                                               with HttpFS, which knows no options of RENAME
  *
  * A rename keeps the time of change: the target is what was sent when it has length and time of the
- * hidden file, whatever became of an answer. The hidden name is made of the bytes, so that who was
- * killed and sends them again takes the same one and leaves none behind.
+ * hidden file, whatever became of an answer. The hidden name is made of the bytes, so a process
+ * that was killed and sends them again takes the same one and leaves none.
  */
 #include "extra/remote/scheme_webhdfs.h"
 
@@ -24,11 +24,11 @@ enum { SUMMED_BYTES = 1 << 18 };
 
 typedef struct hdfs_upload {
     tn_remote *client;
-    const tn_wish *wish;   /* the target */
-    tn_text hidden;        /* the path that is written */
-    tn_text rename, plain; /* the operations, over what is there and not */
+    const tn_request *request; /* the target */
+    tn_text hidden;            /* the path that is written */
+    tn_text rename, plain;     /* operations RENAME, over an older file and without one */
     uint64_t size;
-    tn_text tag; /* of the hidden file: its time of change */
+    tn_text tag; /* tag of the hidden file: its time of change */
 } hdfs_upload;
 
 static tn_status sum_file(const tn_infile *file, uint32_t *crc, tn_error *err)
@@ -47,10 +47,10 @@ static tn_status sum_file(const tn_infile *file, uint32_t *crc, tn_error *err)
     return status;
 }
 
-/* "dir/name" becomes "dir/.name.0123abcd.tmp": lists pass over names that begin with a dot. */
+/* Turns "dir/name" into "dir/.name.0123abcd.tmp": lists pass over names that begin with a dot. */
 static tn_status name_paths(hdfs_upload *u, uint32_t crc, tn_error *err)
 {
-    const tn_bytes path = u->wish->path;
+    const tn_bytes path = u->request->path;
     const char *slash = memrchr(path.data, '/', path.size);
     const size_t folder = slash != NULL ? (size_t)(slash - path.data) + 1 : 0;
     tn_text_add(&u->hidden, path.data, folder);
@@ -63,64 +63,64 @@ static tn_status name_paths(hdfs_upload *u, uint32_t crc, tn_error *err)
     return tn_text_check(&u->rename, "a request", err);
 }
 
-/* `wish`: where; its stop and once hold. */
-static tn_status ask(const hdfs_upload *u, const tn_wish *where, const char *method, const char *op,
-                     const tn_sending *sends, tn_error *err)
+/* Sends a request for the path of `where`, with its `stop` and `once`. */
+static tn_status ask(const hdfs_upload *u, const tn_request *where, const char *method,
+                     const char *op, const tn_request_body *body, tn_error *err)
 {
-    tn_text body = {0};
+    tn_text answer = {0};
     tn_http_reply reply;
-    tn_wish wish = *where;
-    wish.method = method;
-    wish.document = op;
-    wish.sends = sends;
-    wish.end = UINT64_MAX;
-    wish.size = UINT64_MAX;
-    const tn_status status = tn_remote_ask(u->client, &wish, &body, &reply, err);
-    tn_text_done(&body);
+    tn_request request = *where;
+    request.method = method;
+    request.document = op;
+    request.body = body;
+    request.end = UINT64_MAX;
+    request.size = UINT64_MAX;
+    const tn_status status = tn_remote_ask(u->client, &request, &answer, &reply, err);
+    tn_text_done(&answer);
     return status;
 }
 
-static tn_wish hidden_wish(const hdfs_upload *u)
+static tn_request hidden_request(const hdfs_upload *u)
 {
-    tn_wish wish = *u->wish;
-    wish.path = (tn_bytes){tn_text_str(&u->hidden), u->hidden.size, false};
-    return wish;
+    tn_request request = *u->request;
+    request.path = (tn_bytes){tn_text_str(&u->hidden), u->hidden.size, false};
+    return request;
 }
 
 static tn_status other_there(const hdfs_upload *u, tn_error *err)
 {
     return tn_fail(err, TN_E_IO, "cannot write '%s': something else lies there than what was sent",
-                   u->wish->uri->scheme.data);
+                   u->request->uri->scheme.data);
 }
 
 static tn_status send_hidden(hdfs_upload *u, const tn_infile *file, bool *lost, tn_error *err)
 {
-    const tn_wish hidden = hidden_wish(u);
-    const tn_sending sends = {.file = file, .size = u->size};
+    const tn_request hidden = hidden_request(u);
+    const tn_request_body body = {.file = file, .size = u->size};
     uint64_t size = 0;
-    TN_TRY(ask(u, &hidden, "PUT", "CREATE&overwrite=true", &sends, err));
+    TN_TRY(ask(u, &hidden, "PUT", "CREATE&overwrite=true", &body, err));
     TN_TRY(hidden.scheme->look(u->client, &hidden, &size, &u->tag, err));
     *lost = size != u->size;
     return *lost ? other_there(u, err) : TN_OK;
 }
 
-/* Whether the target is what was sent. */
+/* Checks whether the target is the file that was sent. */
 static tn_status look_after(const hdfs_upload *u, bool *there, tn_error *err)
 {
     uint64_t size = 0;
     tn_text tag = {0};
-    const tn_status status = u->wish->scheme->look(u->client, u->wish, &size, &tag, err);
+    const tn_status status = u->request->scheme->look(u->client, u->request, &size, &tag, err);
     *there = status == TN_OK && size == u->size && tag.size == u->tag.size &&
              memcmp(tag.data, u->tag.data, tag.size) == 0;
     tn_text_done(&tag);
     return status == TN_E_DATA ? TN_OK : status; /* it is not there, or a folder */
 }
 
-/* Renames, and looks what has come of it; TN_OK and not *there: the server did not do it. */
+/* Renames, and checks what has become of it; TN_OK and not *there: the server did not do it. */
 static tn_status give_name(const hdfs_upload *u, const char *op, bool *there, tn_error *err)
 {
     tn_error why = {0};
-    const tn_wish hidden = hidden_wish(u);
+    const tn_request hidden = hidden_request(u);
     const tn_status status = ask(u, &hidden, "PUT", op, NULL, &why);
     TN_TRY(status == TN_E_STOPPED ? tn_fail(err, status, "%s", why.text) : TN_OK);
     TN_TRY(look_after(u, there, err));
@@ -132,17 +132,17 @@ static tn_status settle(const hdfs_upload *u, tn_error *err)
     bool there = false;
     TN_TRY(give_name(u, tn_text_str(&u->rename), &there, err));
     if (!there) {
-        const tn_status removed = ask(u, u->wish, "DELETE", "DELETE", NULL, err);
+        const tn_status removed = ask(u, u->request, "DELETE", "DELETE", NULL, err);
         TN_TRY(removed == TN_E_DATA ? TN_OK : removed); /* there was none */
         TN_TRY(give_name(u, tn_text_str(&u->plain), &there, err));
     }
     return there ? TN_OK : other_there(u, err);
 }
 
-tn_status tn_webhdfs_put(tn_remote *client, const tn_wish *wish, const tn_infile *file, bool *lost,
-                         tn_error *err)
+tn_status tn_webhdfs_put(tn_remote *client, const tn_request *request, const tn_infile *file,
+                         bool *lost, tn_error *err)
 {
-    hdfs_upload u = {.client = client, .wish = wish, .size = tn_infile_size(file)};
+    hdfs_upload u = {.client = client, .request = request, .size = tn_infile_size(file)};
     uint32_t crc = 0;
     tn_status status = sum_file(file, &crc, err);
     status = status == TN_OK ? name_paths(&u, crc, err) : status;
@@ -150,7 +150,7 @@ tn_status tn_webhdfs_put(tn_remote *client, const tn_wish *wish, const tn_infile
         status = send_hidden(&u, file, lost, err);
         status = status == TN_OK ? settle(&u, err) : status;
         if (status != TN_OK) { /* one attempt, since somebody may be waiting for the end */
-            tn_wish hidden = hidden_wish(&u);
+            tn_request hidden = hidden_request(&u);
             hidden.once = true;
             const tn_status gone = ask(&u, &hidden, "DELETE", "DELETE", NULL, NULL);
             (void)gone; /* it is hidden, and overwritten by who tries again */

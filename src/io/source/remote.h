@@ -17,8 +17,8 @@
  * the time of change. An answer that shows another one ends the read ("changed while being read"),
  * as does a body that is shorter than announced and cannot be read on.
  *
- *     object   |--- landed ---|-- 4 MiB --|-- 4 MiB --|-- 4 MiB --|-- 4 MiB --|
- *                             ^ read here   up to TN_FLIGHTS ranged requests under way
+ *     object   |---- done ----|-- 4 MiB --|-- 4 MiB --|-- 4 MiB --|-- 4 MiB --|
+ *                             ^ read here   up to TN_TRANSFERS ranged requests under way
  *
  * Requests that fail are repeated from the byte that was reached, at random times below 0.2 s * 2^k
  * and 30 s, at Retry-After where the server says so, and until 8 in a row brought less than 1024
