@@ -20,14 +20,14 @@
                    : f(__VA_ARGS__, dim))
 #define TN_ALWAYS_INLINE __attribute__((always_inline)) static inline
 
-/* What a slot of the schema is to one embed node: list->use[slot]; one more behind the last. */
+/* Use of a slot of the schema by one embed node: list->use[slot]; one more after the last. */
 typedef struct tn_slot_use {
     uint32_t i;   /* in its list; or TN_NO_SLOT */
     uint32_t col; /* first column */
     const tn_segment *segment;
 } tn_slot_use;
 
-/* What fm or ffm of an embedding keeps when it reads the rows themselves. */
+/* State of fm or ffm of an embedding that reads the rows themselves. */
 typedef struct tn_embed_pairs {
     const tn_embed_list *list;
     uint32_t dim; /* floats of a vector; of ffm: for one other slot */
@@ -72,12 +72,12 @@ typedef struct tn_embed_walk {
 /* One place where a row is taken. */
 typedef struct tn_occurrence {
     uint32_t row;  /* example in the batch */
-    uint32_t slot; /* of the schema */
+    uint32_t slot; /* index in the schema */
     uint32_t j;    /* in the slot's bag: index[j] is the row, weight[j] its x_j */
 } tn_occurrence;
 
-/* What an occurrence adds to the gradient of its vector, which begins at `at` in the batch's rows.
- * `dim` is a constant where all vectors have one width and a loop is compiled for it. */
+/* Adds an occurrence's part to the gradient of its vector, which begins at `at` in the batch's
+ * rows. `dim` is a constant where all vectors have one width and a loop is compiled for it. */
 typedef void tn_occurrence_fn(const tn_embed_walk *w, const tn_occurrence *o,
                               const tn_slot_use *use, size_t at, const uint32_t dim);
 

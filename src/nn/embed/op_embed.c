@@ -17,7 +17,7 @@
  * Slots, denominators and winners are looked up in tables of the node:
  *
  *     at[i]        first column of slot i of the list, and one past the last
- *     use[s]       what slot s of the schema is to this node; one more, for slots behind the last
+ *     use[s]       use of slot s of the schema by this node; one more, for slots after the last
  *     scale        [rows x slots] 1 / D, where it is not 1 (state)
  *     winner       [rows x columns] entry that is the maximum (state; only with max)
  */
@@ -35,7 +35,7 @@ static const tn_embed_list *embed_of(const tn_node *y)
     return y->attr;
 }
 
-/* State: denominators behind winners. */
+/* Returns the bytes of the state: denominators after winners. */
 static size_t winner_bytes(const tn_node *y)
 {
     const tn_embed_list *e = embed_of(y);
@@ -188,7 +188,7 @@ static bool keeps_scale(const tn_embed_slot *slot)
     return slot->pool == TN_POOL_MEAN || slot->pool == TN_POOL_SQRTN;
 }
 
-/* Rows as long as they take one vector, as it stands; returns how many. */
+/* Copies rows unchanged as long as they take one vector; returns how many. */
 TN_ALWAYS_INLINE uint32_t copy_ones(const tn_node *y, const tn_sparse *sparse, uint32_t i,
                                     tn_range rows, const uint32_t dim)
 {

@@ -16,7 +16,7 @@
 #include "base/core/compiler.h"
 #include "nn/vec/vec.h"
 
-/* Of every example the sums over slots are kept, s = sum_i v_i and q = sum_i v_i^2; a value's
+/* Sums over slots that are kept of every example, s = sum_i v_i and q = sum_i v_i^2; a value's
  * gradient is dy (s - v_i), which needs nothing else of the example. */
 typedef struct fm_rows {
     tn_embed_walk walk;
@@ -187,7 +187,7 @@ static void fm_forward(tn_node *y, tn_range rows)
     }
 }
 
-/* What one entry of a bag adds to its gradient, in general. */
+/* Adds the part of one entry of a bag to its gradient, in general. */
 static void add_entry(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
                       size_t at, const uint32_t unused)
 {

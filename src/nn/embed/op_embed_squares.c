@@ -1,14 +1,14 @@
 /* op_embed_squares.c - sums of squares over an embedding input: embed_squares, embed_norm. The
- * operand tells which slots and segments; its matrix is not read.
+ * operand says which slots and segments; its matrix is not read.
  *
  *   embed_squares   y    = sum_j (x_j v_j)^2    in the columns where the input has sum_j x_j v_j
  *                   dv_j += 2 x_j^2 v_j dy      blocks of the batch's rows
  *   embed_norm      y    = 1 / sum_j x_j^2      over the values of all slots; nothing flows back
  *
- * With squares, pairs of values within a slot can be told from squares of values: fm_values in
- * op_fm.c. The norm makes examples with many or large values count no more than others; it is 0 for
- * an example without values. In a graph that is rewritten (fuse.c) its list of slots is the node's
- * own.
+ * With squares, pairs of values within a slot can be distinguished from squares of values:
+ * fm_values in op_fm.c. The norm makes examples with many or large values count no more than
+ * others; it is 0 for an example without values. In a graph that is rewritten (fuse.c) its list of
+ * slots is the node's own.
  */
 #include "nn/embed/embedlist.h"
 

@@ -180,7 +180,7 @@ TN_HOT static void back_one(const ffm_row *x, uint32_t f, tn_real dy, tn_real *d
     TN_UNROLLED(back_pairs, x->dim, x, f, ((tn_range){0, x->n}), dy, df);
 }
 
-/* .. and of four f, with vectors of four. */
+/* Does the same for four f, with vectors of four. */
 TN_HOT static void back_four(const ffm_row *x, uint32_t f, tn_real dy, tn_real *const dfield[FOUR])
 {
     for (uint32_t g = 0; g < x->n; g += FOUR) {
@@ -280,7 +280,7 @@ const tn_op tn_op_ffm = {
     .flops = ffm_flops,
 };
 
-/* Where A[i,i] begins. */
+/* Returns the position of A[i,i]. */
 static size_t own_block(const tn_ffm_attr *a, uint32_t i)
 {
     return ((size_t)i * a->fields + i) * a->dim;
@@ -376,7 +376,7 @@ static tn_range entries_of(const tn_bag *bag, uint32_t row)
     return (tn_range){bag->offset[row], bag->offset[row + 1]};
 }
 
-/* What an operator's function looks at all the time. */
+/* Pointers that an operator's function reads all the time. */
 typedef struct view {
     const tn_embed_list *e;
     const tn_sparse *sparse;

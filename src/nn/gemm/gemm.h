@@ -29,7 +29,7 @@ typedef struct tn_mat {
     bool padded; /* rows may be read up to whole lines of the cache: ends of rows need no copy */
 } tn_mat;
 
-/* Where the product goes: assigned, or added to what is there. */
+/* Target of a product, which is assigned, or added to the values there. */
 typedef struct tn_product {
     tn_real *at;
     size_t stride;
@@ -60,7 +60,7 @@ typedef struct tn_products tn_products;
 struct tn_products {
     const char *name;
     void (*multiply)(const tn_products *by, const tn_factors *f);
-    const struct tn_kernels *kernels; /* of our own; else NULL */
+    const struct tn_kernels *kernels; /* our own kernels; else NULL */
     void (*library)(void);            /* the product of OpenBLAS */
     const char *core; /* the processor that OpenBLAS takes this one for; of others NULL */
 };
@@ -92,7 +92,7 @@ void tn_transpose(size_t m, size_t n, tn_mat from, tn_product to);
  * takes it out: its upper half is the one with which that float comes nearest. Both are off by 2^-8
  * of their size at most (an upper weight below 2^-60 may become as large as that). With the rounded
  * W, tn_gemm gives the same bits. */
-size_t tn_words_size(size_t k, size_t n); /* of the words, in floats */
+size_t tn_words_size(size_t k, size_t n); /* size of the words, in floats */
 /* w, rows `n` apart, is rounded in place. */
 void tn_words_round(size_t k, size_t n, tn_real *w, tn_real *words);
 /* c[n] = a[k] W. False: there are no kernels of our own, and nothing is done. */

@@ -146,7 +146,7 @@ BLOCKS(3, ROWS_OF_3, across, true)
 BLOCKS(4, ROWS_OF_4, across, true)
 #endif
 
-/* Of one row. */
+/* Stores the sums of one row. */
 INLINE void put_row(const tn_gemm_block *k, const VEC *sum, const int vectors)
 {
     UNROLL for (int v = 0; v < vectors; v++)

@@ -56,7 +56,7 @@ typedef struct tn_gemm_block {
 
 enum {
     TN_WIDE_VECTORS = 8,
-    TN_DEPTH_ACROSS = 128, /* of a block that is `across`; the next one follows right behind */
+    TN_DEPTH_ACROSS = 128, /* depth of a block that is `across`; the next one follows directly */
 };
 
 typedef struct tn_kernels {
@@ -69,7 +69,7 @@ typedef struct tn_kernels {
     /* One row by words (gemm.h): `vectors` of columns, at most TN_WIDE_VECTORS, b_stride from word
      * to word; NULL: none. */
     void (*words)(const tn_gemm_block *block, size_t vectors);
-    /* b of a block row behind row, with 0 for columns that are missing to whole vectors. */
+    /* Copies b of a block row after row, with 0 for columns that are missing to whole vectors. */
     void (*copy)(const tn_gemm_block *block, size_t cols, tn_real *to);
     /* to[j][i] = from[i][j], 8 x 8; NULL: none */
     void (*transpose)(const tn_real *from, size_t from_stride, tn_real *to, size_t to_stride);

@@ -6,7 +6,7 @@
  *
  *   sum, mean, sqrtn   out = sum_j x_j v_j / D       D = 1, sum |x_j|, sqrt(sum x_j^2)
  *   max                out = max_j x_j v_j           elementwise, ties to the first
- *   concat(k)          the first k x_j v_j side by side, zeros behind
+ *   concat(k)          the first k x_j v_j side by side, then zeros
  *   D = 0 or an empty slot gives zeros. dv_j = (x_j / D) dout.
  *
  * Two examples may hold the same key. So backward runs over blocks of rows, not of examples
@@ -26,7 +26,7 @@ typedef struct tn_node tn_node;
 
 /* The batch's own small table. Lent by the step for one forward and backward. */
 typedef struct tn_sparse {
-    uint32_t floats;     /* of the table, gaps between blocks included */
+    uint32_t floats;     /* size of the table, gaps between blocks included */
     const tn_real *rows; /* floats */
     tn_real *grads;      /* floats; NULL when only scoring. Assigned by backward, not added to;
                           * gaps are left as they are */
@@ -46,8 +46,9 @@ typedef enum tn_pool {
 /* One slot's part of an embedding input: `dim` columns (k * dim for concat). */
 typedef struct tn_embed_slot {
     const char *name;
-    const tn_segment *segment; /* of the slot's record; read at run time, must outlive the graph */
-    uint32_t slot;             /* of the schema */
+    /* segment of the slot's record; read at run time, must outlive the graph */
+    const tn_segment *segment;
+    uint32_t slot; /* index in the schema */
     tn_pool pool;
     uint32_t k;  /* concat */
     bool single; /* at most one value an example */
@@ -59,7 +60,7 @@ tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uin
 /* The same of segments that are not trained: no gradient reaches their rows. */
 tn_node *tn_embed_fixed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n);
 
-/* What it takes of the graph's arena beside the node (tn_graph_reserve). */
+/* Returns the bytes of the graph's arena that it takes beside the node (tn_graph_reserve). */
 size_t tn_embed_bytes(const tn_embed_slot *slots, uint32_t n);
 
 /* The slots of an embed node. */

@@ -213,7 +213,7 @@ static void do_blocks(tn_graph *g, tn_range blocks)
     tn_span_end(lane);
 }
 
-/* The tiles of several nodes, one node's behind the other's, then blocks of rows. */
+/* The tiles of several nodes, node after node, then blocks of rows. */
 typedef struct columns {
     tn_graph *g;
     tn_node **node;

@@ -12,7 +12,8 @@
 enum {
     CHUNK_BYTES = 1 << 16,
     NAME_MAX_BYTES = 256,
-    FAULT_BYTES = 4 * NAME_MAX_BYTES, /* of its words, and of a name for a node that has none */
+    /* room for its words, and for a name of a node that has none */
+    FAULT_BYTES = 4 * NAME_MAX_BYTES,
     NODE_BYTES =
         sizeof(tn_node) + sizeof(tn_node_place) + 128, /* attributes and aligning included */
 };
@@ -204,10 +205,9 @@ static bool is_fit(const tn_graph *g, const tn_params *params, const char *name,
 {
     const tn_node *n = tn_graph_find(g, name);
     const tn_param_slice *s = tn_params_find(params, name);
-    bool ours =
-        n == NULL ||
-        (n->is_param && n->place->params == params &&
-         (shared ? n->place->shared : n->place->index >= g->chapter)); /* of no earlier one */
+    bool ours = n == NULL || (n->is_param && n->place->params == params &&
+                              /* made in no earlier chapter */
+                              (shared ? n->place->shared : n->place->index >= g->chapter));
     return ours && (s == NULL || (s->rows == shape.rows && s->cols == shape.cols));
 }
 

@@ -33,7 +33,7 @@ typedef struct tn_trace tn_trace;   /* base/trace/trace.h */
 /* L = sum of w_i l_i over the rows, divided by W: the sum of w_i, 1, or the rows. */
 typedef enum tn_reduction { TN_REDUCE_MEAN, TN_REDUCE_SUM, TN_REDUCE_ROWS } tn_reduction;
 
-enum { TN_COLS_MAX = 1 << 20 }; /* of a node in a graph out of a file */
+enum { TN_COLS_MAX = 1 << 20 }; /* bound for a node of a graph out of a file */
 
 typedef struct tn_graph_opts {
     uint32_t max_rows;
@@ -49,12 +49,12 @@ typedef struct tn_graph_opts {
     tn_team *team; /* must outlive the graph; NULL: the calling thread alone */
 } tn_graph_opts;
 
-/* What all rows of a batch have in common, as candidates of one user have: slots whose bags hold
- * the same entries for every row, and numeric columns of one value. It is pooled once for a tile,
- * and products multiply it once (nn/op/productsplit.h): their sums are then cut in two, so that
- * their rounding differs from that of rows by themselves. */
+/* The part that all rows of a batch have in common, as candidates of one user have: slots whose
+ * bags hold the same entries for every row, and numeric columns of one value. It is pooled once for
+ * a tile, and products multiply it once (nn/op/productsplit.h): their sums are then cut in two, so
+ * that their rounding differs from that of rows by themselves. */
 typedef struct tn_shared {
-    const bool *slot;    /* of the schema */
+    const bool *slot;    /* flags of slots of the schema */
     const bool *numeric; /* columns of the feed */
 } tn_shared;
 
@@ -67,8 +67,9 @@ typedef struct tn_graph_feed {
     const tn_real *label;    /* rows; NULL when no loss is wanted */
     const uint64_t *group;   /* rows: of losses of pairs; NULL: TN_NO_GROUP for all */
     const tn_real *weight;   /* rows; NULL when all are 1 */
-    uint64_t joint_rows;     /* of the batches of all peers that make one step; 0: only this one */
-    double joint_weight;     /* likewise; the loss is divided by these */
+    /* rows of the batches of all peers that make one step; 0: only this one */
+    uint64_t joint_rows;
+    double joint_weight; /* likewise; the loss is divided by these */
     const struct tn_feed_peers
         *peers; /* peer_column_stats.h; NULL: this batch's statistics alone */
     tn_step_info info;
@@ -135,7 +136,7 @@ tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err) T
 /* Work on every node is a span of its name in the lanes of the team. After tn_graph_finish. */
 void tn_graph_trace(tn_graph *g, tn_trace *trace);
 
-/* Of a batch, by index; a NULL `weight` is 1 everywhere. */
+/* Sums the weights of a batch, by index; a NULL `weight` is 1 everywhere. */
 double tn_weight_sum(const tn_real *weight, uint32_t rows);
 
 void tn_forward(tn_graph *g, const tn_graph_feed *feed);

@@ -39,7 +39,7 @@ typedef struct tn_node_place {
     bool group_grad; /* root: a node of the group wants a gradient */
     size_t val_at;   /* root: offset in the graph's block, in floats */
     size_t grad_at;
-    const char *label; /* of its spans in a trace; NULL: not recorded */
+    const char *label; /* label of its spans in a trace; NULL: not recorded */
 } tn_node_place;
 
 struct tn_graph {
@@ -50,11 +50,12 @@ struct tn_graph {
     tn_products halves; /* with opts.bf16: of pairs of bfloat16 */
     bool packed;        /* weights for them, once */
     uint32_t n_nodes;
-    uint32_t n_free_names; /* of nodes made without a name */
+    uint32_t n_free_names; /* number of nodes made without a name */
     uint32_t chapter;      /* first node of it; see tn_graph_chapter */
     const char *fault;     /* the first; NULL: none */
     tn_node *node[TN_NODES_MAX];
-    tn_node *order[TN_NODES_MAX]; /* of one step; see executor.c, as the next two */
+    /* nodes in the order of one step; see executor.c, as for the next two */
+    tn_node *order[TN_NODES_MAX];
     tn_node *sweep[TN_NODES_MAX];
     tn_node *columns[TN_NODES_MAX];
     tn_params *own; /* parameters of examples, and weights that were folded; NULL: none */
@@ -63,7 +64,7 @@ struct tn_graph {
     tn_real *block; /* all values and gradients */
     size_t block_size;
     char *states;       /* all scratch */
-    tn_graph_feed feed; /* of the running batch */
+    tn_graph_feed feed; /* feed of the running batch */
     tn_parts parts;
     uint32_t rows;
     double weight;          /* sum of w_i */

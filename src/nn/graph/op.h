@@ -1,11 +1,11 @@
 /* op.h - what an operator is, and a node: one value of a graph.
  *
  * An operator is one constant of type tn_op. Formula, shape, forward, backward,
- * cost and example stand side by side; nothing else in TNet knows it exists.
+ * cost and example are side by side; nothing else in TNet knows it exists.
  *
  * To add one:
  *   1. write src/nn/op/op_<name>.c   (copy `mul` of op_elementwise.c; `bias` when it has a
- *      parameter); one of less than 60 lines stands in the file of its kind
+ *      parameter); one of less than 60 lines belongs in the file of its kind
  *   2. add TN_OP(<name>) to src/nn/op/ops.def, which the gradient test, the benchmark and
  *      `tnet-train --list-ops` walk: an operator whose backward is wrong cannot be merged
  *
@@ -61,11 +61,11 @@ struct tn_node {
     struct tn_node_place *place; /* the graph's own notes: graphcore.h */
 };
 
-/* What an operator may ask about the step that runs. */
+/* Facts that an operator may ask about the step that runs. */
 typedef struct tn_step_info {
     uint64_t seed;
     uint64_t step;      /* 0-based, for random streams */
-    uint64_t first_row; /* of this batch in the joint batch */
+    uint64_t first_row; /* position of this batch in the joint batch */
     bool training;
 } tn_step_info;
 const tn_step_info *tn_info(const tn_node *self);
@@ -112,7 +112,7 @@ static inline void tn_add_param_grad(const tn_node *self, const tn_node *param, 
     }
 }
 
-/* What a shape function returns where the operands do not fit. */
+/* Result of a shape function where the operands do not fit. */
 #define TN_MISFIT ((tn_shape){0, 0})
 
 typedef void tn_rows_fn(tn_node *self, tn_range rows);
@@ -123,7 +123,8 @@ typedef void tn_blocks_fn(tn_node *self, const tn_row_block *block, uint32_t n);
 #define TN_ANY UINT32_MAX
 enum { TN_BLOCKS_TOGETHER = 4 };
 
-/* Of what is added to a variance: without it a column of one value would be divided by 0. */
+/* Least epsilon that is added to a variance: without it a column of one value would be divided by
+ * 0. */
 #define TN_EPSILON_MIN 1e-12
 
 /* Part of some matrices, row by row. */
@@ -150,7 +151,7 @@ typedef struct tn_act_attr {
 
 /* A small use on random leaves, for tests and benchmarks (tn_op_example). */
 typedef struct tn_example {
-    uint32_t cols;                  /* of each operand, and of parameters */
+    uint32_t cols;                  /* columns of each operand, and of parameters */
     const void *attr;               /* NULL: the operator has none */
     tn_node *(*build)(tn_graph *g); /* instead, where not all have one width; or NULL */
 } tn_example;
@@ -159,16 +160,17 @@ struct tn_op {
     const char *name;
     const char *formula;       /* one line for --list-ops: "y = x W + b" */
     uint32_t n_in;             /* operands that follow the batch; TN_ANY for one or more */
-    const char *const *params; /* names of the parameters behind them, NULL-terminated; or NULL */
-    uint32_t n_optional;       /* of these, at the end, that may be missing */
-    uint32_t n_states;         /* of these, at the end, that are running values .. */
-    uint32_t state_rows;       /* .. of so many rows; 0: one, as all other parameters */
+    const char *const *params; /* names of the parameters after them, NULL-terminated; or NULL */
+    uint32_t n_optional;       /* number of these, at the end, that may be missing */
+    uint32_t n_states;         /* number of these, at the end, that are running values */
+    uint32_t state_rows;       /* rows of running values; 0: one, as all other parameters */
     const tn_field *attrs;     /* the operator's own constants as an option table; or NULL */
     size_t attr_size;
     const tn_act *act; /* an activation that a dense layer can do itself; or NULL */
 
     tn_shape (*shape)(const tn_node *self); /* from the operands' shapes; TN_MISFIT: cannot be */
-    size_t (*state_bytes)(const tn_node *self); /* of self->state, for graph's max_rows; or NULL */
+    /* size of self->state, for graph's max_rows; or NULL */
+    size_t (*state_bytes)(const tn_node *self);
 
     /* In this order, each NULL when there is nothing to do. Column passes see all rows. Nodes in a
      * row that have row passes only are done tile by tile, all of them on one tile after the other;
@@ -183,9 +185,9 @@ struct tn_op {
     tn_block_fn *backward_rows;    /* after all others: adds to a block of the feed's grads */
     tn_blocks_fn *backward_blocks; /* instead: to TN_BLOCKS_TOGETHER blocks, the last to fewer */
 
-    /* Of a batch that is a part of a joint one (tn_graph_feed.peers): column passes before the two
-     * of statistics, which then find the parts of all peers (peer_column_stats.h). Also without
-     * rows. */
+    /* Column passes for a batch that is a part of a joint one (tn_graph_feed.peers): they run
+     * before the two of statistics, which then find the parts of all peers (peer_column_stats.h).
+     * Also without rows. */
     tn_cols_fn *forward_part;
     tn_cols_fn *backward_part;
 
@@ -195,16 +197,17 @@ struct tn_op {
     uint32_t (*part)(const tn_node *self);
 
     bool trains_only; /* in forward-only graphs it is its operand */
-    bool is_loss;     /* of each row, from the feed's labels; no part of a model */
+    bool is_loss;     /* a loss of each row, from the feed's labels; no part of a model */
     bool embeds;      /* slots side by side: its attr is a tn_embed_list (nn/graph/embed.h) */
     /* Weights that stay as they are: self as y = x * scale + shift, one of each per column. */
     void (*affine)(const tn_node *self, tn_real *scale, tn_real *shift);
-    /* Of norms when running values stay as they are: x^ = (x - mean) * rstd, by column. */
+    /* Norms when running values stay as they are: x^ = (x - mean) * rstd, by column. */
     void (*running)(const tn_node *self, tn_range cols, tn_real *mean, tn_real *rstd);
 
     uint32_t (*tile)(const tn_node *self, bool cols); /* size of a tile; NULL: the graph's rule */
     double flops_each; /* forward, of one value of self: multiply-adds times two; 0: 1 */
-    double (*flops)(const tn_node *self); /* of the whole node, where it is no multiple; or NULL */
+    /* FLOPs of the whole node, where they are no multiple; or NULL */
+    double (*flops)(const tn_node *self);
     tn_example example;
 };
 
@@ -213,7 +216,7 @@ struct tn_op {
 /* Members of an operator with constants: their table, and their struct. */
 #define TN_OP_ATTRS(table, type) .attrs = (table), .attr_size = sizeof(type)
 
-/* Of a node, forward. */
+/* Returns the FLOPs of a node's forward pass. */
 static inline double tn_op_flops(const tn_node *n)
 {
     double each = n->op->flops_each > 0 ? n->op->flops_each : 1;

@@ -51,7 +51,7 @@ void tn_params_init(tn_params *p, uint64_t seed);
 uint32_t tn_params_count(const tn_params *p);
 const tn_param_slice *tn_params_get(const tn_params *p, uint32_t i);
 const tn_param_slice *tn_params_find(const tn_params *p, const char *name);
-size_t tn_params_size(const tn_params *p); /* of the flat vector, gaps included */
+size_t tn_params_size(const tn_params *p); /* size of the flat vector, gaps included */
 uint64_t
 tn_params_trained(const tn_params *p); /* parameters without running values and gaps; "a bias right
                                           in front of a batch norm" still counts */

@@ -32,7 +32,7 @@ typedef struct tn_parts {
     uint32_t n;        /* peers */
 } tn_parts;
 
-/* Of the node whose passes run. */
+/* Returns the parts of the node whose passes run. */
 const tn_parts *tn_parts_of(const tn_node *self);
 
 /* Writes the part of column `col`, its count with column 0. */

@@ -120,7 +120,7 @@ tn_node *tn_layer_build(const tn_layer *layer, const tn_net *net, const tn_layer
                : tn_layer_of(net, layer->op, args->name, args->name, args->in[0], args->opts);
 }
 
-/* Of an embedding whose slots all have one width; else 0. */
+/* Returns the width of all slots of an embedding, if they have one; else 0. */
 static uint32_t slot_width(const tn_node *x)
 {
     const tn_embed_list *e = tn_embed_list_of(x);
@@ -275,7 +275,7 @@ static tn_node *add_build(const tn_net *net, const tn_layer_args *args)
 const tn_layer tn_layer_add = {TN_LAYER_PLAIN(add, "elementwise sum of inputs of equal width"),
                                .many = true};
 
-/* Whether each column of `few` can stand against some of `many`. False: reported. */
+/* Returns whether each column of `few` can be paired with some of `many`. False: reported. */
 static bool spreads(const tn_layer_args *args, const char *layer, const tn_node *many,
                     const tn_node *few)
 {

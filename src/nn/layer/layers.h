@@ -13,7 +13,7 @@
  * concat unless the layer takes several), the rest are options, read by its table.
  *
  * Names: parameters are "<layer>.W", "<layer>.b", ..; the node that carries the layer's value is
- * called like the layer, those before it "<layer>.matmul", "<layer>.bn", ..; dropout behind it is
+ * called like the layer, those before it "<layer>.matmul", "<layer>.bn", ..; dropout after it is
  * "<layer>.drop". Streams of random numbers follow these names, so equal names give equal bits.
  */
 #pragma once
@@ -32,11 +32,11 @@ typedef struct tn_layer_args tn_layer_args;
 typedef struct tn_net {
     tn_graph *g;
     tn_params *params;
-    tn_init dense_init; /* of weights that name no rule of their own */
+    tn_init dense_init; /* rule for weights that name none of their own */
     /* While a layer is built whose parameters are "<weights>.W" .., which layers may share. NULL:
      * "<layer>.W" .., its own. */
     const char *weights;
-    const tn_layer_args *args; /* of that layer */
+    const tn_layer_args *args; /* arguments of that layer */
 } tn_net;
 
 /* The arguments of a layer. */
@@ -45,7 +45,7 @@ struct tn_layer_args {
     tn_node *const *in;
     uint32_t n_in; /* 1 unless `many` or `source` */
     const void *opts;
-    const tn_origin *at; /* where it stands, for messages */
+    const tn_origin *at; /* position of the layer, for messages */
     tn_diag *diag;
 };
 
@@ -54,12 +54,13 @@ typedef struct tn_layer {
     const char *help;
     bool many;              /* takes its inputs one by one instead of their concat */
     bool weighs;            /* has parameters, or may have: `weights` can name them */
-    bool source;            /* takes none: what stands behind its word is its option of that name */
+    bool source;            /* takes no input: the value of its word is its option of that name */
     const tn_field *fields; /* NULL: no options */
     size_t opts_size;
-    const tn_op *op; /* that the layer is, with the options as its constants and parameters called
-                      * "<layer>.gamma" ..; or NULL .. */
-    tn_node *(*build)(const tn_net *net, const tn_layer_args *args); /* .. and this */
+    /* operator that the layer is, with the options as its constants and parameters called
+     * "<layer>.gamma" and so on; NULL: `build` makes it */
+    const tn_op *op;
+    tn_node *(*build)(const tn_net *net, const tn_layer_args *args); /* used where `op` is NULL */
 
     /* Writes the name of the bias that shifts every value of the layer into `out`, if there is one:
      * where a prior belongs. NULL: none. */
@@ -70,7 +71,7 @@ typedef struct tn_layer {
 #define TN_LAYER_PLAIN(id, help_) .name = #id, .help = (help_), .build = id##_build
 #define TN_LAYER_OPTIONS(id) .fields = id##_fields, .opts_size = sizeof(id##_opts)
 #define TN_LAYER_WITH_OPTIONS(id, help_) TN_LAYER_PLAIN(id, help_), TN_LAYER_OPTIONS(id)
-/* Of a layer that is operator `op_`. */
+/* Members of a layer that is operator `op_`. */
 #define TN_LAYER_OF(id, op_, help_) .name = #id, .help = (help_), .op = &tn_op_##op_
 
 extern const tn_layer *const tn_all_layers[]; /* NULL-terminated, in the order of layers.def */

@@ -36,7 +36,7 @@
 #define ROOT(x) sqrtf(x)
 #endif
 
-/* Two loops per activation; `x`, `y` and `a` may stand in the formulas. */
+/* Defines two loops per activation; the formulas may use `x`, `y` and `a`. */
 #define ACT_LOOPS(name, y_of_x, slope_of_it)                                                       \
     TN_HOT static void act_##name##_forward(const tn_act_area *t)                                  \
     {                                                                                              \
@@ -197,7 +197,7 @@ const tn_op tn_op_exp = {ACTIVATION(exp), .formula = "y = e^x"};
 const tn_op tn_op_square = {ACTIVATION(square), .formula = "y = x x"};
 const tn_op tn_op_abs = {ACTIVATION(abs), .formula = "y = |x|"};
 
-/* Of e^x + 1/2: leaves of examples may be negative. */
+/* Applies it to e^x + 1/2: leaves of examples may be negative. */
 static tn_node *of_positive(tn_graph *g, const char *activation)
 {
     tn_node *x = tn_activate(g, NULL, tn_input(g, NULL, 7, true), "exp");

@@ -40,7 +40,7 @@
  * scale, and 0 is the mean.
  *
  * Among peers the batch is the joint one: counts, means and sums of squared deviations are merged
- * in rank order (Chan 1979), as are the sums behind the two means of backward.
+ * in rank order (Chan 1979), as are the sums of the two means of backward.
  */
 #include "nn/op/ops.h"
 
@@ -63,8 +63,8 @@ static tn_range piece_of(tn_range cols, uint32_t from)
 typedef struct norm_state {
     tn_real *mean;
     tn_real *rstd;
-    tn_real *mean_u;  /* of what flows back */
-    tn_real *mean_ux; /* of that times x^ */
+    tn_real *mean_u;  /* mean of the gradient that flows back */
+    tn_real *mean_ux; /* mean of that gradient times x^ */
 } norm_state;
 
 static size_t norm_state_bytes(const tn_node *self)
@@ -186,7 +186,7 @@ static tn_wide joint_moments(const tn_node *self, uint32_t col)
     return joint;
 }
 
-/* Of the batch, or of the joint one; returns its rows. */
+/* Computes moments of the batch, or of the joint one; returns its rows. */
 static double moments_of(const tn_node *self, tn_range cols, double *mean, double *var)
 {
     double rows = self->shape.rows;
@@ -252,7 +252,8 @@ static void batch_running(const tn_node *self, tn_range cols, tn_real *mean, tn_
     }
 }
 
-/* Of the batch when training, which then also moves the running values; else from these. */
+/* Normalizes by statistics of the batch when training, and then moves the running values; else by
+ * these. */
 static void batch_forward_cols(tn_node *self, tn_range cols)
 {
     norm_state s = state_of(self);

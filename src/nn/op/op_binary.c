@@ -7,7 +7,7 @@
  *   where     y = c > 0 ? a : b    da += c > 0 ? dy : 0     db += c > 0 ? 0 : dy    dc += 0
  *
  * b, and the c of where, may have fewer columns than a, as the second factor of mul: each then
- * stands against a.cols / b.cols neighbours, and its gradient is their sum, in order. What is not a
+ * is paired with a.cols / b.cols neighbours, and its gradient is their sum, in order. What is not a
  * number stays so and is seen in the loss; so does what is divided by 0.
  */
 #include "nn/op/ops.h"
@@ -26,7 +26,8 @@ static tn_shape pair_shape(const tn_node *y)
     return a.rows == b.rows && a.cols % b.cols == 0 ? a : TN_MISFIT;
 }
 
-/* The columns of `x` that stand against columns from .. from + n of y; `room` if they are fewer. */
+/* Returns the columns of `x` that are paired with columns from .. from + n of y; they are in `room`
+ * if they are fewer. */
 static const tn_real *spread(const tn_node *y, const tn_node *x, size_t r, uint32_t from,
                              uint32_t n, tn_real *room)
 {
@@ -94,7 +95,7 @@ static void pair_backward(tn_node *y, tn_range rows, pair_fn *const slope[2])
     }
 }
 
-/* One loop; `a`, `b` and `dy` may stand in the formula. */
+/* Defines one loop; the formula may use `a`, `b` and `dy`. */
 #define PAIR_LOOP(name, formula)                                                                   \
     TN_HOT static void name(size_t n, tn_real *restrict out, const tn_real *dys,                   \
                             const tn_real *as, const tn_real *bs)                                  \
@@ -121,7 +122,7 @@ static tn_node *second(tn_graph *g, const tn_op *op, uint32_t cols)
     return tn_apply(g, &tn_op_scale, NULL, TN_IN(x), &(tn_scale_attr){.by = 1, .plus = 0.5});
 }
 
-/* Of six columns by six, by itself, by three and by one. */
+/* Builds an example: six columns by six, by itself, by three and by one. */
 static tn_node *example_of(tn_graph *g, const tn_op *op)
 {
     tn_node *a = tn_input(g, NULL, 6, true);
@@ -155,7 +156,7 @@ static tn_node *example_of(tn_graph *g, const tn_op *op)
 #define PAIR_OP(id)                                                                                \
     TN_OP_MEMBERS(id, id), .shape = pair_shape, .n_in = 2, .example = {.build = id##_example}
 
-/* Where neither is larger, one is no number, and so is a + b. */
+/* If neither of two values is larger, one of them is no number, and so is a + b. */
 PAIR_LOOPS(sub, a - b, dy, -dy)
 PAIR_LOOPS(div, a / b, dy / b, -dy *(a / b) / b)
 PAIR_LOOPS(maximum, a >= b ? a : b > a ? b : a + b, a >= b ? dy : 0, a >= b ? 0 : dy)

@@ -221,7 +221,7 @@ const tn_op tn_op_sum_groups = {
     .flops = sum_flops,
 };
 
-/* What is not a number stays so and is seen in the loss. */
+/* Returns the largest value; one that is not a number stays so and is seen in the loss. */
 static tn_real largest(size_t n, const tn_real *x)
 {
     tn_real top = x[0];

@@ -10,7 +10,7 @@
  * matmul has dz = dy, as has a dense layer without activation. W^T is written out once per step,
  * before backward: products read it row by row.
  *
- * In bfloat16 (opts.bf16) both factors are rounded: weights once per step, as they stand for y and
+ * In bfloat16 (opts.bf16) both factors are rounded: weights once per step, as they are for y and
  * transposed for dx; activations and their gradients tile by tile. Sums are floats, as are the
  * weights that the optimizer sees. All tiles are cut by shape, so bits do not depend on threads.
  * Rounded weights lie in the node's state:
@@ -29,7 +29,7 @@
 
 enum {
     LINE = 16,   /* words */
-    ROWS = 24,   /* of activations that are rounded at once */
+    ROWS = 24,   /* rows of activations that are rounded at once */
     WORDS = 256, /* and words of them; the kernels' depth */
     BATCH = 128, /* rows of the batch under dW at once */
     COLS = 128,  /* and columns */
@@ -52,7 +52,7 @@ static tn_product packed(const tn_node *y)
     return (tn_product){y->state, padded(y->in[1]->shape.cols), false};
 }
 
-/* Transposed weights for dx, rounded ones behind those for y. */
+/* Returns transposed weights for dx, which follow the rounded ones for y. */
 static tn_product transposed(const tn_node *y)
 {
     tn_shape w = y->in[1]->shape;
@@ -412,8 +412,8 @@ static void mask_rows(const tn_node *y, tn_range rows)
     activations[attr_of(y)->activation]->act->slope(&area);
 }
 
-/* A dense layer right behind another is the only one to write that one's gradient. It masks it
- * along with that, while the rows are in cache. */
+/* Returns whether a dense layer that directly follows this one is the only one to write its
+ * gradient. That layer then masks it as well, while the rows are in cache. */
 static bool is_masked_by_writer(const tn_node *y)
 {
     return y->grad_alone && act_of(y) != NULL && y->first_writer->op == &tn_op_dense;

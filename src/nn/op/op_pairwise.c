@@ -19,11 +19,11 @@
 
 /* A batch's groups: rows of one are linked in ascending order, from the first to NOWHERE. */
 typedef struct chains {
-    double *slope;   /* of a row: dL_g / dz */
-    double *seed;    /* of a group's first row: the sum of dL / dl of its rows */
-    uint32_t *first; /* of a row: the first one of its group; NOWHERE: it has none */
-    uint32_t *next;  /* of a row */
-    uint32_t *last;  /* of a group's first row */
+    double *slope;   /* per row: dL_g / dz */
+    double *seed;    /* per group, at its first row: the sum of dL / dl of its rows */
+    uint32_t *first; /* per row: the first row of its group; NOWHERE: it has none */
+    uint32_t *next;  /* per row: the next row of its group */
+    uint32_t *last;  /* per group, at its first row: its last row */
     uint32_t *table; /* places: 1 + the first row of a group, or 0 */
     uint32_t n_places;
 } chains;
@@ -92,7 +92,7 @@ typedef struct pair_sums {
     double loss, weight;
 } pair_sums;
 
-/* Row i with all rows of its group behind it. */
+/* Adds row i with all rows of its group after it. */
 static void add_pairs(const tn_node *l, const chains *c, uint32_t i, pair_sums *sums)
 {
     const tn_graph_feed *feed = tn_feed_of(l);
@@ -137,7 +137,7 @@ static void pairwise_forward_cols(tn_node *l, tn_range cols)
     }
 }
 
-/* What the rows of a group are seeded with, added up: its loss is that of each of them. */
+/* Adds up the seeds of a group's rows: its loss is that of each of them. */
 static void pairwise_backward_cols(tn_node *l, tn_range cols)
 {
     (void)cols;

@@ -1,15 +1,15 @@
-/* ops.h - all operators, and their constants. B is the batch; formulas stand on top of the files of
+/* ops.h - all operators, and their constants. B is the batch; formulas are on top of the files of
  * operators and in docs/numerics.md.
  *
  *     tn_node *y = tn_apply(g, &tn_op_bias, "y", TN_IN(x, b), NULL);
  *     y = tn_apply(g, &tn_op_dropout, NULL, TN_IN(y), &(tn_dropout_attr){0.5});
  *
- * A node's operands are older than it; parameters, which come behind them, are made by tn_param
+ * A node's operands are older than it; parameters, which come after them, are made by tn_param
  * and, where they are running values, by tn_running. Shapes that do not fit are bugs (asserted).
  *
  *     matmul            x, W                                [B,n] [n,m] -> [B,m]
  *     bias              x, b                                [B,n] [1,n] -> [B,n]
- *     dense             x, W, b; b may be missing; matmul, bias and an activation behind each other
+ *     dense             x, W, b; b may be missing; matmul, bias and an activation after each other
  *                       become one when the graph is finished
  *     relu ..           see tn_activate                     [B,n] -> [B,n]
  *     prelu             x, a (begins as .25)                likewise, as the norms
@@ -56,7 +56,7 @@
 
 typedef struct tn_dense_attr {
     uint32_t activation; /* 0 none, 1 relu, 2 leaky_relu, 3 sigmoid, 4 tanh */
-    double slope;        /* of leaky_relu */
+    double slope;        /* slope of leaky_relu */
 } tn_dense_attr;
 /* Whether n is an activation that a dense layer can do itself, and as which. */
 bool tn_dense_activation(const tn_node *n, tn_dense_attr *out);
@@ -113,7 +113,7 @@ typedef struct tn_constant_attr {
     uint32_t cols;
 } tn_constant_attr;
 
-/* Of fm, fm_values, bi_interaction, inner, outer; and of sum_groups, max_groups. */
+/* Constants of fm, fm_values, bi_interaction, inner, outer; and of sum_groups, max_groups. */
 typedef struct tn_pairs_attr {
     uint32_t dim; /* 1 .. TN_DIM_MAX; of the groups 1 .. TN_COLS_MAX */
 } tn_pairs_attr;
@@ -127,7 +127,7 @@ typedef struct tn_ffm_attr {
 /* Whether x [B, fields * fields * dim] is an example's fields side by side. */
 bool tn_ffm_fits(const tn_ffm_attr *attr, const tn_node *x);
 
-/* Of bce; of focal; of huber. The other losses have none. */
+/* Constants of bce, of focal and of huber. The other losses have none. */
 typedef struct tn_loss_attr {
     double pos_weight;
     double label_smoothing;

@@ -14,7 +14,7 @@
 
 enum {
     LINE = 16,      /* floats */
-    TILE_ROWS = 64, /* of a matmul, at most */
+    TILE_ROWS = 64, /* rows of a matmul's tile, at most */
     SHARE_MIN = 8,  /* as little as one column of so many */
 };
 
@@ -51,7 +51,7 @@ static void find_shared(const tn_node *n, uint32_t first, uint32_t cols, bool *o
     }
 }
 
-/* The parts behind *s, in bytes. */
+/* The parts after *s, in bytes. */
 enum { BASE, X, W, COL, MARK, PARTS };
 
 static size_t measure(const tn_node *y, size_t size[PARTS])
@@ -75,7 +75,7 @@ size_t tn_split_bytes(const tn_node *y)
     return y->graph->opts.shares && y->in[1]->shape.cols > 1 ? measure(y, size) : 0;
 }
 
-/* Places what is behind *s. */
+/* Places the parts that follow *s. */
 static void lay_out(const tn_node *y, tn_product_split *s)
 {
     size_t size[PARTS];
@@ -88,7 +88,7 @@ static void lay_out(const tn_node *y, tn_product_split *s)
     s->is_shared = (bool *)(at + size[COL]);
 }
 
-/* What is shared now, and whether it is what was shared before. */
+/* Finds the columns that are shared now, and returns whether they are those of last time. */
 static bool look(const tn_node *y, tn_product_split *s)
 {
     const uint32_t cols = y->in[0]->shape.cols;
@@ -126,7 +126,7 @@ tn_product_split *tn_split_find(const tn_node *y, tn_range rows, size_t before)
     return s->wanted ? s : NULL;
 }
 
-/* Rows col[0 .. n) of W, one below the other; returns what is behind them. */
+/* Copies rows col[0 .. n) of W, one below the other; returns the place after them. */
 static tn_real *copy_rows(const tn_node *w, const uint32_t *col, size_t n, bool halves,
                           tn_product *out, tn_real *to)
 {

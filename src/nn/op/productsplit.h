@@ -14,16 +14,16 @@
 typedef struct tn_product_split {
     size_t n_shared, n_own; /* columns of x; none yet: 0, 0 */
     bool wanted;            /* for the rows of this forward */
-    bool alike;             /* what is shared is what `shared` and `own` were made for */
+    bool alike;             /* the shared columns are those that `shared` and `own` were made for */
     uint32_t *col;          /* own columns, ascending, then shared ones */
-    bool *is_shared;        /* of each column of x; behind it, the last time */
+    bool *is_shared;        /* flags of the columns of x, then the same of last time */
     tn_real *w;             /* weights, as words where they are in bfloat16: */
-    tn_product own, shared; /* .. of each kind */
+    tn_product own, shared; /* weights of each kind, in `w` */
     tn_real *base;          /* x_s W_s */
     tn_real *x;             /* columns of one kind of a tile */
 } tn_product_split;
 
-/* Of the node's state, behind its own. */
+/* Returns the bytes of the node's state that follow its own. */
 size_t tn_split_bytes(const tn_node *y);
 
 /* Asked of every tile, in order; `before`: bytes of the node's own state. NULL: nothing to win. */

@@ -114,7 +114,7 @@ static void fold_one(const folding *f)
 static folding *find_foldings(tn_graph *g, uint32_t *count)
 {
     folding *list = TN_NEW_ARRAY(g->arena, folding, g->n_nodes);
-    uint32_t n_nodes = g->n_nodes; /* new parameters come behind */
+    uint32_t n_nodes = g->n_nodes; /* new parameters are added after these */
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_nodes; i++) {
         tn_node *norm = g->node[i];

@@ -6,7 +6,8 @@
 #include "nn/gemm/gemm.h"
 #include "nn/graph/params.h"
 
-enum { PASSES_BYTES = 192 }; /* what passes take from the arena for a node of a graph at rest */
+/* bytes that passes take from the arena for a node of a graph at rest */
+enum { PASSES_BYTES = 192 };
 
 static tn_status unknown_node(tn_graph *g, const char *name, tn_error *err)
 {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { OPERANDS_MAX = 4096, PARAMS_MAX = 16 }; /* of a node */
+enum { OPERANDS_MAX = 4096, PARAMS_MAX = 16 }; /* bounds of a node */
 
 static bool is_input(const tn_node *n)
 {

@@ -1,4 +1,4 @@
-/* graphjson.h - the nodes of a graph as JSON: model.json, and a hash that tells graphs apart.
+/* graphjson.h - the nodes of a graph as JSON: model.json, and a hash that differs between graphs.
  *
  *     [{"name":"deep.1","op":"dense","in":["in.deep"],"cols":64,"attr":{"activation":"relu"},
  *       "params":{"W":"deep.1.W","b":"deep.1.b"}}]
@@ -14,7 +14,7 @@
 /* Appends the list, from `[` to `]`, of what runs after tn_graph_finish. */
 void tn_graph_json_nodes(const tn_graph *g, tn_text *out);
 
-/* What the nodes of a list refer to by name. */
+/* Lookup of the things that the nodes of a list refer to by name. */
 typedef struct tn_json_lookup {
     tn_node *(*input)(void *arg, const char *name);              /* NULL: none */
     tn_node *(*param)(void *arg, tn_graph *g, const char *name); /* NULL: none */

@@ -14,14 +14,14 @@
  * measured in a few ms. */
 tn_status tn_measure_products(const tn_graph *g, double *out, tn_error *err) TN_MUST_USE;
 
-/* Of a batch of max_rows, however short the latest one was. FLOPs and bytes: forward; with backward
- * for a graph that trains. */
+/* Costs of a batch of max_rows, however short the latest one was. FLOPs and bytes: forward; with
+ * backward for a graph that trains. */
 typedef struct tn_cost {
     uint64_t params; /* trained and frozen, without running values */
     double product_flops;
     double other_flops;
     double bytes;  /* touched outside of products */
-    double memory; /* that the graph holds */
+    double memory; /* bytes that the graph holds */
 } tn_cost;
 tn_cost tn_graph_cost(const tn_graph *g);
 

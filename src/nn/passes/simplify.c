@@ -62,7 +62,8 @@ static void compute_row(tn_node *n, tn_real *room)
 static bool is_uniform(const tn_node *n)
 {
     const tn_real first = n->val[0];
-    bool one = fabs((double)first) <= tn_op_constant.attrs[0].max; /* of no number it is false */
+    /* false where `first` is not a number */
+    bool one = fabs((double)first) <= tn_op_constant.attrs[0].max;
     for (uint32_t c = 1; one && c < n->shape.cols; c++) {
         one = n->val[c] >= first && n->val[c] <= first;
     }
