@@ -79,8 +79,8 @@ static void receive(void *arg, const tn_frame *f, uint32_t from)
 
 /* ---- waiting ---- */
 
-/* 1 + a rank that has not acknowledged the oldest push with a permit; 0: at most `held_max` are
- * held. */
+/* Returns 1 + a rank that has not acknowledged the oldest push with a permit; 0: at most `held_max`
+ * are held. */
 static uint32_t late_push(async_client *g, uint32_t held_max)
 {
     const flight *first = NULL;
@@ -117,7 +117,7 @@ static uint32_t late_rows(async_client *g)
     return r < g->n_ranks ? 1 + r : 0;
 }
 
-/* Until the oldest batch has its rows (FOR_ROWS), or at most `held_max` permits are held. */
+/* Waits until the oldest batch has its rows (FOR_ROWS), or at most `held_max` permits are held. */
 static tn_status await(async_client *g, uint32_t held_max, tn_error *err)
 {
     for (;;) {
@@ -216,7 +216,7 @@ static tn_status rows(void *self, tn_team *team, tn_joint_batch *out, tn_error *
     return take_weights(g, err);
 }
 
-/* The norm of the whole push, which owners need for the global clip. */
+/* Computes the norm of the whole push, which owners need for the global clip. */
 static tn_status measure(async_client *g, tn_team *team, const flight *f,
                          tn_slices_gradients *grads, tn_error *err)
 {
@@ -259,7 +259,7 @@ static tn_status send_gradients(async_client *g, flight *f, const tn_slices_grad
     return status;
 }
 
-/* One owner has acknowledged a push; under the lock. */
+/* Notes that one owner has acknowledged a push; under the lock. */
 static void acknowledge(async_client *g, flight *f, uint32_t owner, const tn_dense_params *what)
 {
     const bool whole = isfinite(g->x.shard->rules->clip_global); /* then its sender knew it */
@@ -323,7 +323,8 @@ static tn_status rest(void *self, tn_team *team, tn_error *err)
     return drain(self, err);
 }
 
-/* A batch without examples changes nothing, and its push is answered with the weights of now. */
+/* Refreshes the weights by a batch without examples, which changes nothing, and whose push is
+ * answered with the weights of now. */
 static tn_status refresh(void *self, tn_error *err)
 {
     async_client *g = self;
@@ -363,8 +364,8 @@ static flight *flight_of(async_client *g, uint64_t number)
     return NULL;
 }
 
-/* Under the lock. Gives the permit back at once, whatever the worker does; only the newest weights
- * wait for the worker. False: the message is not due. */
+/* Takes an answer to a push, under the lock. Gives the permit back at once, whatever the worker
+ * does; only the newest weights wait for the worker. Returns false when the message is not due. */
 static bool take_dense(async_client *g, tn_in_message *incoming)
 {
     const size_t *cut = g->x.shares->dense;

@@ -135,7 +135,7 @@ static tn_status keep_delayed(const tn_async_server *s, tn_owner_floats *d, cons
     return TN_OK;
 }
 
-/* was := g + dc * g * g * (now - was) */
+/* Sets was := g + dc * g * g * (now - was). */
 TN_HOT static void delay_compensate(size_t n, float *restrict was, const float *restrict now,
                                     const float *restrict g, float dc)
 {
@@ -161,7 +161,7 @@ static void compensate_rows(float *was, const float *now, const tn_rules *rules,
     }
 }
 
-/* The gradients take the place of the weights as they were pulled. */
+/* Puts the gradients in place of the weights as they were pulled. */
 static tn_status compensate(tn_shard *shard, update *u, tn_error *err)
 {
     const tn_keyset *keys = u->grads.keys;
@@ -257,8 +257,8 @@ static void enqueue(tn_async_server *s, pull_slot *p)
     s->last = p;
 }
 
-/* The slot of a rank in `state` whose pull is `sequence` (0: any). Of free slots it takes that with
- * the oldest push, so that the results of pushes are known for long. */
+/* Returns the slot of a rank in `state` whose pull is `sequence` (0: any). Of free slots it takes
+ * that with the oldest push, so that the results of pushes are known for long. */
 static pull_slot *find(tn_async_server *s, uint32_t rank, slot_state state, uint64_t sequence)
 {
     pull_slot *best = NULL;
@@ -290,7 +290,7 @@ static uint32_t take_pull(tn_async_server *s, const tn_frame *f, pull_slot **out
     return refusal;
 }
 
-/* A push has all dense gradients of its batch, or none if that is empty. */
+/* Takes a push, which has all dense gradients of its batch, or none if that is empty. */
 static uint32_t take_push(tn_async_server *s, const tn_frame *f, pull_slot **out)
 {
     tn_push_params params;

@@ -38,14 +38,14 @@ tn_status tn_async_server_open(tn_async_server **out, const tn_exchange *x,
                                const tn_reply_path *reply, tn_error *err) TN_MUST_USE;
 /* Ends it, while `reply` still works; requests may still come and are not served. */
 void tn_async_server_stop(tn_async_server *s);
-/* When no request comes any more. NULL is fine. */
+/* Closes it when no request comes any more. NULL is fine. */
 void tn_async_server_close(tn_async_server *s);
 
-/* On tn-net: a PULL or PUSH of another rank, all else is refused; the payload is not needed
+/* Takes a PULL or PUSH of another rank, on tn-net; all else is refused. The payload is not needed
  * afterwards. Never waits. */
 void tn_async_server_take(tn_async_server *s, const tn_frame *frame);
 
-/* The own rank's requests, by its worker: the owned slice of `keys`, which are lent until the push.
+/* Pulls for the own rank, by its worker: the owned slice of `keys`, which are lent until the push.
  * `place` (below permits) is the caller's name of the pull until then. Laid out by keys->at. */
 tn_status tn_async_server_pull(tn_async_server *s, tn_team *team, uint32_t place,
                                const tn_keyset *keys, float *rows, tn_error *err) TN_MUST_USE;

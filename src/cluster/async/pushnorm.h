@@ -11,7 +11,7 @@
 
 typedef struct tn_push tn_push; /* ps/optim/rule.h */
 
-/* Squared; not finite if a gradient is not. `rows` are the weights at keys->at, and of `push`
- * weight_sum counts. */
+/* Returns the squared norm; not finite if a gradient is not. `rows` are the weights at keys->at,
+ * and of `push` weight_sum counts. */
 double tn_pushnorm2(tn_team *team, const tn_exchange *x, const float *rows,
                     const tn_gradients *grads, const tn_push *push);

@@ -42,7 +42,8 @@ tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_exchange *x, uint32_
                                const tn_pull_params *params, tn_out_message **out,
                                tn_error *err) TN_MUST_USE;
 
-/* False: it does not fit the pull, or its rows have come. `some`: it must have rows. */
+/* Takes the rows of an answer. Returns false when it does not fit the pull, or its rows have come.
+ * `some`: it must have rows. */
 bool tn_owner_slices_rows(tn_owner_slices *s, uint32_t owner, const tn_frame *answer,
                           bool some) TN_MUST_USE;
 
@@ -56,7 +57,7 @@ typedef struct tn_slices_gradients {
     const tn_push *push;
 } tn_slices_gradients;
 
-/* TN_E_DIVERGED: one is not finite, or not so in 16 bits. */
+/* Writes gradients. TN_E_DIVERGED: one is not finite, or not so in 16 bits. */
 tn_status tn_owner_slices_push(const tn_owner_slices *s, const tn_exchange *x, uint32_t owner,
                                const tn_slices_gradients *grads, tn_out_message **out,
                                tn_error *err) TN_MUST_USE;

@@ -58,7 +58,7 @@ static bool make_room(tn_eval_pull *p, size_t floats, size_t keys)
            TN_RESERVE(p->given, p->given_max, floats, what, NULL) == TN_OK;
 }
 
-/* Without memory there is no reply: the worker asks again. */
+/* Answers a PEEK. Without memory there is no reply: the worker asks again. */
 static void answer(tn_eval_pull *p, const tn_frame *f)
 {
     const tn_keyset *keys = &p->block.keys;

@@ -16,9 +16,9 @@ typedef struct tn_eval_pull tn_eval_pull;
 tn_eval_pull *tn_eval_pull_new(const tn_exchange *x);
 void tn_eval_pull_free(tn_eval_pull *p); /* when no message comes any more; NULL is fine */
 
-/* A PEEK; on tn-net, never waits. Replies, which have no id, go into the worker's queue. */
+/* Takes a PEEK; on tn-net, never waits. Replies, which have no id, go into the worker's queue. */
 void tn_eval_pull_take_request(tn_eval_pull *p, tn_in_message *incoming);
 
-/* As tn_shard_peek, for all keys of all owners. By one thread. */
+/* Pulls as tn_shard_peek does, for all keys of all owners. By one thread. */
 tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *keys, float *rows,
                             bool *missing, tn_error *err) TN_MUST_USE;

@@ -73,7 +73,7 @@ void tn_reply_by_link(void *link, const tn_frame *request, tn_out_message *reply
     tn_link_answer(link, request, reply);
 }
 
-/* A reply without payload. */
+/* Sends a reply without payload. */
 static void reply_short(const tn_reply_path *to, const tn_frame *request, tn_frame_type type,
                         uint32_t code)
 {

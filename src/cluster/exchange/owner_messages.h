@@ -56,11 +56,13 @@ typedef struct tn_reply_path {
 
 void tn_reply_by_link(void *link, const tn_frame *request, tn_out_message *reply); /* an `answer` */
 
-/* False: refused, as stale or too far ahead. *again: it was applied already. */
+/* Checks a request. Returns false when it is refused, as stale or too far ahead. *again: it was
+ * applied already. */
 bool tn_owner_admits(const tn_reply_path *to, const tn_dedup *dedup, const tn_frame *request,
                      bool *again) TN_MUST_USE;
 
-/* Without memory both send nothing: the request is retransmitted. */
+/* Send a refusal or an acknowledgement. Without memory both send nothing: the request is
+ * retransmitted. */
 void tn_reply_refuse(const tn_reply_path *to, const tn_frame *request, uint32_t refusal);
 void tn_reply_noted(const tn_reply_path *to, const tn_frame *request);
 

@@ -41,9 +41,9 @@ uint64_t tn_reply_queue_read(tn_reply_queue *q,
                              void (*receive)(void *arg, const tn_frame *reply, uint32_t from),
                              void *arg);
 tn_status tn_reply_queue_check(const tn_reply_queue *q, tn_error *err) TN_MUST_USE;
-/* Until there is news after `seen`, at most 0.1 s. */
+/* Waits until there is news after `seen`, at most 0.1 s. */
 void tn_reply_queue_wait(tn_reply_queue *q, uint64_t seen, uint64_t now_ns);
 
-/* For `receive`: the call fails, since the reply is useless (`what`: "rows") or a REFUSED. */
+/* Makes the call fail, for `receive`, since the reply is useless (`what`: "rows") or a REFUSED. */
 void tn_reply_queue_reject(tn_reply_queue *q, uint32_t from, const char *what);
 void tn_reply_queue_refused(tn_reply_queue *q, const tn_frame *refusal, uint32_t from);

@@ -94,7 +94,7 @@ void tn_failure_detector_name(tn_failure_detector *p, uint32_t rank, const char 
     r->pid = pid;
 }
 
-/* Waking time at a moment since the last poll. */
+/* Returns the waking time at a moment since the last poll. */
 static uint64_t awake_at(const tn_failure_detector *p, uint64_t now_ns)
 {
     uint64_t passed = p->has_begun && now_ns > p->polled_ns ? now_ns - p->polled_ns : 0;
@@ -221,7 +221,7 @@ static bool is_stalled(const tn_failure_detector *p, const watched_rank *r)
            stood >= tn_running_median_value(&p->steps) * TN_FAILURE_STALL_STEPS;
 }
 
-/* The event of a rank that is due now, if any; moves its state on. */
+/* Finds the event of a rank that is due now, if any; moves its state on. */
 static bool look_at(tn_failure_detector *p, watched_rank *r, uint64_t now_ns, tn_failure_event *out)
 {
     const uint64_t silent = since(p->awake, r->received_awake);

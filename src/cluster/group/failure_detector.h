@@ -52,13 +52,14 @@ typedef struct tn_failure_event {
 
 typedef struct tn_failure_detector tn_failure_detector;
 
-/* For a group of `size`; `gap_ns` is more than the time between polls. The other limits are timers
- * (tn_silence_ns). Nobody is watched yet. TN_E_MEMORY. */
+/* Makes a detector for a group of `size`; `gap_ns` is more than the time between polls. The other
+ * limits are timers (tn_silence_ns). Nobody is watched yet. TN_E_MEMORY. */
 tn_status tn_failure_detector_new(tn_failure_detector **out, uint32_t size, uint64_t gap_ns,
                                   tn_error *err) TN_MUST_USE;
 void tn_failure_detector_free(tn_failure_detector *p); /* NULL is fine */
 
-/* For texts and the table. The host is copied, cut and made printable; pid 0: not known. */
+/* Names a rank for texts and the table. The host is copied, cut and made printable; pid 0: not
+ * known. */
 void tn_failure_detector_name(tn_failure_detector *p, uint32_t rank, const char *host,
                               uint64_t pid);
 
@@ -66,15 +67,15 @@ void tn_failure_detector_name(tn_failure_detector *p, uint32_t rank, const char 
  * of it. */
 void tn_failure_detector_watch(tn_failure_detector *p, uint32_t rank, uint64_t now_ns);
 
-/* A frame of a rank. `beat` is NULL for all but beats; step is that of a beat, else not looked at.
- * Ranks that are not watched may beat as well, for the table: one's own. */
+/* Takes note of a frame of a rank. `beat` is NULL for all but beats; step is that of a beat, else
+ * not looked at. Ranks that are not watched may beat as well, for the table: one's own. */
 void tn_failure_detector_received(tn_failure_detector *p, uint32_t rank, const tn_beat_note *beat,
                                   uint64_t step, uint64_t now_ns);
 
 /* Notes a push of its step `number`: its progress between two beats, for texts. */
 void tn_failure_detector_pushed(tn_failure_detector *p, uint32_t rank, uint64_t number);
 
-/* The next event up to now, each once, by rank; false: that was all. */
+/* Finds the next event up to now, each once, by rank. Returns false when that was all. */
 bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failure_event *out);
 
 /* Appends an event's sentence: "rank 2 (host 'b', pid 4711) is silent for 5.0 s, at step 310". */

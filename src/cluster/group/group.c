@@ -176,7 +176,7 @@ tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_erro
     return TN_OK;
 }
 
-/* Rank 0 lets others in, the others begin to say hello. */
+/* Begins: rank 0 lets others in, the others begin to say hello. */
 static tn_status begin(tn_group *g, tn_error *err)
 {
     const tn_membership *r = g->opts.membership;
@@ -272,15 +272,15 @@ bool tn_group_wait(tn_group *g, uint64_t deadline_ns)
     return tn_cond_wait_until(&g->changed, &g->lock, deadline_ns);
 }
 
-/* No longer than the user would wait for all to start. */
+/* Limits a time to that which the user would wait for all to start. */
 static uint64_t at_most_timeout(const tn_group *g, uint64_t ns)
 {
     const double timeout_ns = g->opts.start_timeout_s * 1e9;
     return timeout_ns > 0 && timeout_ns < (double)ns ? (uint64_t)timeout_ns : ns;
 }
 
-/* Until when to wait for ranks that were not reached yet: a rank that starts late arrives in the
- * first seconds, and one that cannot connect to rank 0 tries again every 2 s. */
+/* Returns until when to wait for ranks that were not reached yet: a rank that starts late arrives
+ * in the first seconds, and one that cannot connect to rank 0 tries again every 2 s. */
 static uint64_t patience_of(const tn_group *g)
 {
     const uint64_t least = tn_clock_ns() + at_most_timeout(g, tn_silence_ns(refuse_ns));
@@ -298,8 +298,8 @@ static bool all_are_told(const tn_group *g)
     return all && tn_clock_ns() - g->last_hello > 2 * tn_timer_ns(TN_GROUP_HELLO_NS);
 }
 
-/* When a group does not form rank 0 answers every hello with the reason, and a rank that gives up
- * sends its reason to rank 0. */
+/* Waits when a group does not form: rank 0 answers every hello with the reason, and a rank that
+ * gives up sends its reason to rank 0. */
 static void turn_away(tn_group *g)
 {
     (void)pthread_mutex_lock(&g->lock);
@@ -331,8 +331,9 @@ static void linger(tn_group *g)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-/* ZeroMQ drops replies that wait when their sender closes its socket. So a rank that rank 0 has
- * dismissed stays until rank 0, which has all replies then, announces that it leaves. */
+/* Leaves the group. ZeroMQ drops replies that wait when their sender closes its socket. So a rank
+ * that rank 0 has dismissed stays until rank 0, which has all replies then, announces that it
+ * leaves. */
 static void part(tn_group *g)
 {
     const uint64_t until = tn_clock_ns() + tn_silence_ns(linger_ns);

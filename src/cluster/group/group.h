@@ -47,8 +47,8 @@ typedef struct tn_group_opts {
     tn_group_table_opts table;
 } tn_group_opts;
 
-/* A rank of a group of `size` may open three connections to each other rank, beside its files:
- * raises the limit of open files where it is lower. TN_E_CONFIG: it cannot be raised. */
+/* Raises the limit of open files where it is too low: a rank of a group of `size` may open three
+ * connections to each other rank, beside its files. TN_E_CONFIG: it cannot be raised. */
 tn_status tn_group_make_room(uint32_t size, tn_error *err) TN_MUST_USE;
 
 /* Makes room, and listens where the membership says; no other rank is needed yet. On failure *out
@@ -71,18 +71,18 @@ typedef struct tn_group_values {
     uint32_t (*waits_for)(void *arg); /* 1 + the rank whose values are waited for; 0: none */
 } tn_group_values;
 
-/* NULL: none; then messages are dropped, and retransmitted. Returns when no function of the former
- * values runs any more. */
+/* Sets who has the values. NULL: none; then messages are dropped, and retransmitted. Returns when
+ * no function of the former values runs any more. */
 void tn_group_set_values(tn_group *g, const tn_group_values *values);
 
 tn_link *tn_group_link(tn_group *g);
 tn_out_messages *tn_group_out_messages(tn_group *g);
-/* dedups of every rank; on tn-net, the own one by its worker */
+/* Returns the dedups of every rank; on tn-net, the own one by its worker. */
 tn_dedup *tn_group_dedup(tn_group *g);
 
 /* ---- orders ---- */
 
-/* Rank 0. Returns when all others have it. */
+/* Orders, by rank 0. Returns when all others have it. */
 tn_status tn_group_order(tn_group *g, const tn_order_note *order, tn_error *err) TN_MUST_USE;
 
 /* Rank 0, any thread: waits until all others have said DONE to that order; `take` (NULL: nobody)
@@ -91,13 +91,13 @@ typedef tn_status tn_done_take(void *arg, uint32_t rank, const tn_done_note *not
 tn_status tn_group_await(tn_group *g, const tn_order_note *order, tn_done_take *take, void *arg,
                          tn_error *err) TN_MUST_USE;
 
-/* Rank 0, to one rank alone: orders it and waits until that rank has said DONE, which `take` gets.
+/* Orders one rank alone, by rank 0, and waits until that rank has said DONE, which `take` gets.
  * Returns what the rank or `take` says, or how the group ended. */
 tn_status tn_group_have_done(tn_group *g, uint32_t rank, const tn_order_note *order,
                              tn_done_take *take, void *arg, tn_error *err) TN_MUST_USE;
 
-/* The others: waits for the next order, until `deadline_ns` of tn_clock_ns; TN_END: none came. The
- * text is lent until the next call. STOP is an order that ends the group: its status. */
+/* Waits, on the others, for the next order, until `deadline_ns` of tn_clock_ns; TN_END: none came.
+ * The text is lent until the next call. STOP is an order that ends the group: its status. */
 tn_status tn_group_next_order(tn_group *g, uint64_t deadline_ns, tn_order_note *out,
                               tn_error *err) TN_MUST_USE;
 
@@ -108,21 +108,22 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err) TN
 
 /* ---- life ---- */
 
-/* The contents of the next heartbeats; bytes sent and received are filled in. `step`: of the
+/* Sets the contents of the next heartbeats; bytes sent and received are filled in. `step`: of the
  * worker. */
 void tn_group_set_beat(tn_group *g, const tn_beat_note *beat, uint64_t step);
 
-/* Rank 0: whether another rank asks for `what`; clears the request. */
+/* Returns, on rank 0, whether another rank asks for `what`; clears the request. */
 bool tn_group_is_asked(tn_group *g, tn_peer_ask what);
 
-/* The others: sends what this rank has learned. It reaches rank 0 once, unless the group ends. */
+/* Sends, from the others, what this rank has learned. It reaches rank 0 once, unless the group
+ * ends. */
 void tn_group_report(tn_group *g, const tn_report_note *note);
 
 /* Rank 0: `take` gets the reports, on tn-net; it must not wait or call the group. NULL: none. */
 typedef void tn_report_take(void *arg, uint32_t rank, const tn_report_note *note);
 void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg);
 
-/* A line per peer; sum of rows per second. */
+/* Appends a line per peer, and the sum of rows per second. */
 void tn_group_table(tn_group *g, tn_text *out);
 
 /* ---- the parts of an epoch ----
@@ -151,17 +152,17 @@ typedef struct tn_group_parts {
     void (*held)(void *arg, tn_arena *arena, tn_note_parts *out);
 } tn_group_parts;
 
-/* As tn_group_set_values; until then every ASK is answered WAIT. */
+/* Sets who deals parts, as tn_group_set_values; until then every ASK is answered WAIT. */
 void tn_group_set_parts(tn_group *g, const tn_group_parts *parts);
 
-/* Any thread; they do not wait. An ASK to rank 0; a PART to the rank of `ask` (unasked where
+/* Send without waiting, on any thread: an ASK to rank 0; a PART to the rank of `ask` (unasked where
  * ask->sequence is 0); an ORDER of rank 0 to one rank. */
 void tn_group_ask(tn_group *g, const tn_ask_note *note);
 void tn_group_deal(tn_group *g, const tn_frame *ask, const tn_part_note *note);
 void tn_group_order_one(tn_group *g, uint32_t rank, const tn_order_note *order);
 
-/* Rank 0: a rank that is alive does not do `what` ("has not given back ..."), and counts as
- * lost. Any thread. */
+/* Counts, on rank 0, a rank that is alive as lost, since it does not do `what` ("has not given back
+ * ..."). Any thread. */
 void tn_group_lose(tn_group *g, uint32_t rank, const char *what);
 
 /* ---- the end ----
@@ -176,11 +177,11 @@ void tn_group_lose(tn_group *g, uint32_t rank, const char *what);
 /* This rank fails: all end with that status, and the sentence names the rank. */
 void tn_group_fail(tn_group *g, tn_status status, const char *why);
 
-/* TN_OK, or how the group ended: the sentence begins with the rank at fault. */
+/* Returns TN_OK, or how the group ended: the sentence begins with the rank at fault. */
 tn_status tn_group_check(tn_group *g, tn_error *err) TN_MUST_USE;
 
-/* Whether the group ended and another rank reports it to people: the rank that failed; rank 0, if a
- * rank is lost; rank 1, if rank 0 is lost. For ranks that share a terminal. */
+/* Returns whether the group ended and another rank reports it to people: the rank that failed; rank
+ * 0, if a rank is lost; rank 1, if rank 0 is lost. For ranks that share a terminal. */
 bool tn_group_is_reported_elsewhere(tn_group *g);
 
 /* Waits 2 s for requests to be acknowledged. When the group was not formed, rank 0 sends the reason

@@ -19,7 +19,7 @@ static const uint64_t look_ns = 100000000; /* how often a stop signal is checked
 
 /* ---- rank 0 ---- */
 
-/* All ranks are in: their incarnations count from now on; locked. */
+/* Makes the group whole: all ranks are in, and their incarnations count from now on; locked. */
 static void become_whole(tn_group *g, const uint64_t *incarnation)
 {
     TN_ASSERT(!g->is_whole);
@@ -77,7 +77,7 @@ static void welcome_all(tn_group *g)
     }
 }
 
-/* A rank gives up: the group ends. */
+/* Receives that a rank gives up, which ends the group. */
 static void receive_giving_up(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
     if (tn_rendezvous_gives_up(g->rendezvous, f->rank, f->incarnation)) {
@@ -109,7 +109,8 @@ static void ask_to_wait(tn_group *g, const tn_frame *f)
     tn_text_done(&who);
 }
 
-/* A hello of a rank that wants to join. A rank that has not received its welcome repeats it. */
+/* Receives a hello of a rank that wants to join. A rank that has not received its welcome repeats
+ * it. */
 static void receive_wish(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
     tn_text why = {0};
@@ -236,7 +237,8 @@ static void name_missing(const tn_group *g, tn_text *out)
     }
 }
 
-/* The missing ranks, and connections that were refused or broke off, if libzmq reports them. */
+/* Appends the missing ranks, and connections that were refused or broke off, if libzmq reports
+ * them. */
 static void describe_wait(const tn_group *g, tn_text *out)
 {
     name_missing(g, out);

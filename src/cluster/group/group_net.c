@@ -16,7 +16,8 @@ enum { NOTE_ARENA = 1 << 12, NEWS_BYTES = 256 };
 
 /* ---- sending ---- */
 
-/* A message of that type, with its note unless that is NULL; NULL: no memory. */
+/* Writes a message of that type, with its note unless that is NULL. Returns NULL when there is no
+ * memory. */
 static tn_out_message *write_message(tn_group *g, tn_frame_type type, const void *note)
 {
     tn_text text = {0};
@@ -91,7 +92,7 @@ typedef union any_note {
     tn_refused_note refused;
 } any_note;
 
-/* Locked. Where the message is kept *arena is taken over and set to NULL. */
+/* Receives a request, locked. Where the message is kept *arena is taken over and set to NULL. */
 static tn_dedup_verdict receive_request(tn_group *g, const tn_frame *f, const any_note *note,
                                         tn_arena **arena)
 {
@@ -123,7 +124,7 @@ static tn_dedup_verdict receive_request(tn_group *g, const tn_frame *f, const an
     return verdict;
 }
 
-/* False: it is of another incarnation. */
+/* Receives a heartbeat. Returns false when it is of another incarnation. */
 static bool receive_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
 {
     if (f->incarnation != g->dedup[f->rank].incarnation) {
@@ -254,7 +255,8 @@ void tn_group_receive_answer(void *arg, tn_in_message *incoming)
 
 /* ---- time ---- */
 
-/* Rank 0 reports a lost rank. If rank 0 is lost all others notice it, and rank 1 reports it. */
+/* Looks for losses. Rank 0 reports a lost rank. If rank 0 is lost all others notice it, and rank 1
+ * reports it. */
 static void look_for_losses(tn_group *g, uint64_t now)
 {
     tn_failure_event event;

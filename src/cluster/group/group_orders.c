@@ -9,7 +9,7 @@
 
 /* ---- orders ---- */
 
-/* Whether the others have acknowledged all requests. */
+/* Returns whether the others have acknowledged all requests. */
 static bool all_have_it(const tn_group *g)
 {
     for (uint32_t r = 1; r < g->size; r++) {
@@ -48,7 +48,7 @@ tn_status tn_group_order(tn_group *g, const tn_order_note *order, tn_error *err)
     return status;
 }
 
-/* The DONE of a rank for an order; NULL: not yet. */
+/* Returns the DONE of a rank for an order; NULL: not yet. */
 static const tn_group_deed *done_of(const tn_group *g, uint32_t rank, const tn_order_note *order)
 {
     const tn_group_deed *d = &g->done[(size_t)rank * TN_ORDERS + order->what];
@@ -278,7 +278,7 @@ void tn_group_deal(tn_group *g, const tn_frame *ask, const tn_part_note *note)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-/* Between two epochs nobody deals parts: replies WAIT. */
+/* Answers WAIT: between two epochs nobody deals parts. */
 static void make_wait(tn_group *g, const tn_frame *frame, const tn_ask_note *note)
 {
     const tn_part_note wait = {

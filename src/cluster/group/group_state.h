@@ -90,10 +90,10 @@ void tn_group_answer(tn_group *g, const tn_frame *request, tn_frame_type type, u
 void tn_group_end(tn_group *g, uint64_t status, uint32_t teller, const char *fmt, ...)
     TN_PRINTF(4, 5);
 
-/* The same by a fault of this rank, in its own words; it is named before them. */
+/* Does the same for a fault of this rank, in its own words; it is named before them. */
 void tn_group_end_here(tn_group *g, tn_status status, const char *words);
 
-/* TN_OK, or how the group ended; locked. */
+/* Returns TN_OK, or how the group ended; locked. */
 tn_status tn_group_fault(const tn_group *g, tn_error *err) TN_MUST_USE;
 
 /* Reports the end to tn_group_values; not locked. */
@@ -108,7 +108,7 @@ void tn_group_receive_welcome(tn_group *g, const tn_frame *f, const tn_welcome_n
 void tn_group_receive_refused(tn_group *g, const tn_frame *f, const tn_refused_note *note);
 void tn_group_send_hello(tn_group *g, uint64_t now_ns);
 
-/* Link events; arg is the group. */
+/* Receive events of the link; arg is the group. */
 void tn_group_receive_request(void *arg, tn_in_message *incoming);
 void tn_group_receive_answer(void *arg, tn_in_message *incoming);
 void tn_group_tick(void *arg, uint64_t now_ns);
@@ -120,7 +120,7 @@ void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn
 /* Messages about parts; not locked. Rank 0: the note of an ASK, a DONE or a heartbeat; of these
  * only an ASK may be a duplicate. The others: a PART. */
 void tn_group_receive_parts(tn_group *g, const tn_frame *frame, const void *note);
-/* Ten times a second; *held, of zeros, becomes what the next heartbeat is to claim. */
+/* Is called ten times a second; *held, of zeros, becomes what the next heartbeat is to claim. */
 void tn_group_tick_parts(tn_group *g, uint64_t now_ns, tn_arena *arena, tn_note_parts *held);
 
 /* The hint for people when a rank is lost. */

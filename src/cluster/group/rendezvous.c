@@ -33,7 +33,7 @@ struct tn_rendezvous {
     member member[]; /* all members of the group */
 };
 
-/* Not NULL, of fewer than `size` bytes, and fit for a line of a log. */
+/* Returns whether a text is not NULL, of fewer than `size` bytes, and fit for a line of a log. */
 static bool is_plain(const char *text, size_t size)
 {
     size_t n = 0;
@@ -50,7 +50,7 @@ static bool is_reachable(const char *address)
            (e.is_ipc || (e.port != 0 && strcmp(e.host, "*") != 0));
 }
 
-/* The name of the first damaged field, or NULL. */
+/* Returns the name of the first damaged field, or NULL. */
 static const char *damage_of(const tn_hello_note *note)
 {
     const struct {
@@ -72,7 +72,7 @@ static const char *damage_of(const tn_hello_note *note)
     return NULL;
 }
 
-/* `to` has room for every text that damage_of accepts. */
+/* Copies a text to `to`, which has room for every text that damage_of accepts. */
 static void keep(char *to, const char *text)
 {
     memcpy(to, text, strlen(text) + 1);
@@ -136,7 +136,7 @@ tn_status tn_rendezvous_new(tn_rendezvous **out, const tn_owners *owners, uint64
     return TN_OK;
 }
 
-/* A refusal unless it is the same program with the same work; else 0. */
+/* Returns a refusal unless it is the same program with the same work; else 0. */
 static uint32_t compare(const tn_rendezvous *f, uint32_t rank, const tn_hello_note *note,
                         tn_text *why)
 {

@@ -30,8 +30,8 @@ enum { TN_RENDEZVOUS_STARTS = 8 }; /* replaced starts of a rank that are remembe
 
 typedef struct tn_rendezvous tn_rendezvous;
 
-/* Rank 0 of owners->n_peers. `owners` must outlive it. `own`: rank 0's hello, copied;
- * `incarnation`: rank 0's. TN_E_MEMORY. */
+/* Makes the rendezvous of rank 0 for owners->n_peers. `owners` must outlive it. `own`: rank 0's
+ * hello, copied; `incarnation`: rank 0's. TN_E_MEMORY. */
 tn_status tn_rendezvous_new(tn_rendezvous **out, const tn_owners *owners, uint64_t incarnation,
                             const tn_hello_note *own, tn_error *err) TN_MUST_USE;
 void tn_rendezvous_free(tn_rendezvous *f); /* NULL is fine */
@@ -49,11 +49,12 @@ uint32_t tn_rendezvous_hello(tn_rendezvous *f, uint32_t rank, uint64_t incarnati
 bool tn_rendezvous_is_whole(const tn_rendezvous *f);
 bool tn_rendezvous_is_in(const tn_rendezvous *f, uint32_t rank);
 
-/* A hello with a status. True: the rank is not taken by another start, so the group ends. False: a
- * start that does not count. */
+/* Takes a hello with a status. Returns true when the rank is not taken by another start, so the
+ * group ends; false: a start that does not count. */
 bool tn_rendezvous_gives_up(const tn_rendezvous *f, uint32_t rank, uint64_t incarnation);
 
-/* Only when it is whole. f lends the lists; the caller sets `checkpoint`. */
+/* Writes the welcome, only when the group is whole. f lends the lists; the caller sets
+ * `checkpoint`. */
 void tn_rendezvous_welcome(const tn_rendezvous *f, tn_welcome_note *out);
 
 /* Appends "rank 3", "ranks 2, 5 and 9", "ranks 3..17, 20 and 40 others"; nothing when whole. */

@@ -38,7 +38,8 @@ static tn_status read_path(const char *text, tn_endpoint *out, tn_error *err)
     return TN_OK;
 }
 
-/* The end of the host: the ':' of the port, a ']', or the end of the text. NULL: no host. */
+/* Returns the end of the host: the ':' of the port, a ']', or the end of the text. NULL: no
+ * host. */
 static const char *host_end(const char *host, bool bracketed)
 {
     if (bracketed) {

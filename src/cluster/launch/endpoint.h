@@ -35,5 +35,5 @@ tn_status tn_endpoint_read(const char *text, uint32_t port, tn_endpoint *out,
 /* Writes it for ZeroMQ: "tcp://[fd00::7]:4770". */
 void tn_endpoint_write(const tn_endpoint *e, char out[TN_ENDPOINT_SIZE]);
 
-/* Whether nobody outside this host can reach it: ipc, 127.0.0.0/8, ::1, localhost. */
+/* Returns whether nobody outside this host can reach it: ipc, 127.0.0.0/8, ::1, localhost. */
 bool tn_endpoint_is_inside(const tn_endpoint *e);

@@ -21,7 +21,7 @@ typedef struct interface {
     bool is_loopback;
 } interface;
 
-/* The number of an IPv4 or IPv6 address. False: another family. */
+/* Writes the number of an IPv4 or IPv6 address. Returns false for another family. */
 static bool to_text(const struct sockaddr *a, char out[64])
 {
     const socklen_t size =
@@ -45,7 +45,7 @@ static void add_family(const struct ifaddrs *list, int family, interface *out, u
     }
 }
 
-/* The addresses of interfaces that are up, IPv4 first. */
+/* Lists the addresses of interfaces that are up, IPv4 first. */
 static tn_status list_interfaces(interface out[INTERFACES_MAX], uint32_t *n, tn_error *err)
 {
     struct ifaddrs *list = NULL;
@@ -60,7 +60,7 @@ static tn_status list_interfaces(interface out[INTERFACES_MAX], uint32_t *n, tn_
     return TN_OK;
 }
 
-/* The first interface of that name, or with that address. */
+/* Returns the first interface of that name, or with that address. */
 static const interface *find(const interface *list, uint32_t n, const char *text)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -106,7 +106,7 @@ bool tn_interfaces_have(const char *host)
     return list_interfaces(list, &n, NULL) == TN_OK && of_name(list, n, host, &known) != NULL;
 }
 
-/* The interface that packets to `e` leave by; nothing is sent. */
+/* Returns the interface that packets to `e` leave by; nothing is sent. */
 static const interface *on_the_way(const interface *list, uint32_t n, const tn_endpoint *e)
 {
     const interface *best = NULL;

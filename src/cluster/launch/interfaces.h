@@ -18,7 +18,7 @@
 
 enum { TN_INTERFACE_NAME = 16 }; /* longest name and its NUL */
 
-/* Whether `host` is a name or an address of this machine. Unknown names are not. */
+/* Returns whether `host` is a name or an address of this machine. Unknown names are not. */
 bool tn_interfaces_have(const char *host);
 
 /* Puts a number in place of the host of `bind`, which stays as it is when it is ipc or "*".

@@ -25,7 +25,7 @@ void tn_ipc_dir(const tn_ipc_place *p, char out[TN_ENDPOINT_PATH])
     TN_ASSERT(fits(length));
 }
 
-/* "N.lock" of "N.sock", or of any other name. */
+/* Writes "N.lock" for "N.sock", or for any other name. */
 static void name_lock(const char *socket, char out[TN_ENDPOINT_PATH])
 {
     const char *dot = strrchr(socket, '.');

@@ -18,7 +18,7 @@ typedef struct tn_ipc_place {
     uint32_t uid;
 } tn_ipc_place;
 
-/* The folder of all peers' sockets; a pure function. */
+/* Writes the folder of all peers' sockets; a pure function. */
 void tn_ipc_dir(const tn_ipc_place *place, char out[TN_ENDPOINT_PATH]);
 
 /* Makes the folder of an ipc address, mode 0700, takes the address by a lock on a file beside it
@@ -28,6 +28,6 @@ void tn_ipc_dir(const tn_ipc_place *place, char out[TN_ENDPOINT_PATH]);
  * that is alive has the address; TN_E_IO: the folder cannot be made, or others may use it. */
 tn_status tn_ipc_take(const tn_endpoint *e, tn_lock **lock, tn_error *err) TN_MUST_USE;
 
-/* TN_E_CKPT: a rank of another group lives in run_dir/sockets now. Where that path is too long, two
- * groups never meet. */
+/* Fails with TN_E_CKPT when a rank of another group lives in run_dir/sockets now. Where that path
+ * is too long, two groups never meet. */
 tn_status tn_ipc_check(const char *run_dir, tn_error *err) TN_MUST_USE;

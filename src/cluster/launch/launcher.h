@@ -50,13 +50,13 @@ typedef struct tn_launcher {
 /* All of them, in the order in which they are asked; ends with NULL. */
 extern const tn_launcher *const tn_launchers[];
 
-/* A whole number below `limit` in variable `name`. *out stays as it is when the variable is not
- * set or empty. TN_E_CONFIG: it holds something else. */
+/* Reads a whole number below `limit` in variable `name`. *out stays as it is when the variable is
+ * not set or empty. TN_E_CONFIG: it holds something else. */
 tn_status tn_env_u32(const tn_launch_env *env, const char *name, uint32_t limit, uint32_t *out,
                      tn_error *err) TN_MUST_USE;
 
-/* A variable; NULL when it is not set or empty. */
+/* Returns a variable; NULL when it is not set or empty. */
 const char *tn_env(const tn_launch_env *env, const char *name);
 
-/* Text as printf makes it, in the arena. */
+/* Formats a text as printf does, in the arena. */
 const char *tn_arena_text(tn_arena *arena, const char *fmt, ...) TN_PRINTF(2, 3);

@@ -58,7 +58,7 @@ static tn_status add_host(listing *l, size_t size)
 
 static tn_status expand(listing *l, size_t size, const char *at, const char *end);
 
-/* "01-03" or "7" of a set that is followed by what is at `rest`. */
+/* Expands "01-03" or "7" of a set that is followed by what is at `rest`. */
 static tn_status expand_range(listing *l, size_t size, const char *at, const char *to,
                               const char *rest, const char *end)
 {
@@ -101,7 +101,7 @@ static tn_status expand_set(listing *l, size_t size, const char *at, const char 
     return TN_OK;
 }
 
-/* The names that begin with l->name[0 .. size) and go on as at..end says. */
+/* Expands the names that begin with l->name[0 .. size) and go on as at..end says. */
 static tn_status expand(listing *l, size_t size, const char *at, const char *end)
 {
     TN_ASSERT(size <= HOST_MAX && at <= end);
@@ -115,7 +115,7 @@ static tn_status expand(listing *l, size_t size, const char *at, const char *end
     return open != NULL ? expand_set(l, size, open + 1, end) : add_host(l, size);
 }
 
-/* The end of the item at `at`: a comma outside of brackets, or the end of the text. */
+/* Returns the end of the item at `at`: a comma outside of brackets, or the end of the text. */
 static const char *item_end(const char *at)
 {
     bool inside = false;
@@ -164,7 +164,7 @@ static uint64_t read_count(const char *at, const char *end, uint32_t *count)
     return times;
 }
 
-/* From 1 to HOSTS_MAX counts, each at least 1. */
+/* Reads from 1 to HOSTS_MAX counts, each at least 1. */
 static tn_status read_counts(const char *text, tn_arena *arena, const uint32_t **out, uint32_t *n,
                              tn_error *err)
 {
@@ -225,7 +225,7 @@ static tn_status read_step(const tn_launch_env *env, uint32_t size, tn_arena *ar
     return TN_OK;
 }
 
-/* The tasks one after another, `run` of them on a node before it is the next one's turn. */
+/* Deals the tasks one after another, `run` of them on a node before it is the next one's turn. */
 static void deal(const step *s, uint32_t run, tn_arena *arena, const char **host)
 {
     TN_ASSERT(run > 0 && s->tasks != NULL); /* else it never ends */
@@ -239,7 +239,7 @@ static void deal(const step *s, uint32_t run, tn_arena *arena, const char **host
     }
 }
 
-/* *run: the tasks that a node gets before it is the next one's turn; 0: it is not known. */
+/* Reads *run: the tasks that a node gets before it is the next one's turn; 0: it is not known. */
 static tn_status read_run(const tn_launch_env *env, uint32_t *run, tn_error *err)
 {
     const char *how = tn_env(env, "SLURM_DISTRIBUTION");
@@ -255,8 +255,8 @@ static tn_status read_run(const tn_launch_env *env, uint32_t *run, tn_error *err
     return TN_OK;
 }
 
-/* The nodes of all tasks. NULL where they are not in the environment, or where this task is on
- * another node than they say: then only names in messages are missing. */
+/* Finds the nodes of all tasks. NULL where they are not in the environment, or where this task is
+ * on another node than they say: then only names in messages are missing. */
 static tn_status find_hosts(const tn_launch_env *env, const step *s, tn_arena *arena,
                             tn_launched *out, tn_error *err)
 {

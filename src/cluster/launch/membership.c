@@ -51,7 +51,7 @@ static tn_status set_size(search *s, uint32_t size, const char *from)
     return TN_OK;
 }
 
-/* "a:1,b:2" as a list. */
+/* Splits "a:1,b:2" into a list. */
 static tn_status split(search *s, const char *text)
 {
     uint32_t n = 1;
@@ -135,7 +135,7 @@ static tn_status ask_launchers(search *s)
     return TN_OK;
 }
 
-/* The only address of the list that is of this machine. */
+/* Takes the only address of the list that is of this machine. */
 static tn_status rank_by_address(search *s)
 {
     uint32_t rank = TN_UNSET_U32;
@@ -188,7 +188,7 @@ static tn_status find_rank(search *s)
 
 /* ---- addresses ---- */
 
-/* An address in ZeroMQ's words. */
+/* Returns an address in ZeroMQ's words. */
 static const char *written(const search *s, const tn_endpoint *e)
 {
     char *text = TN_NEW_ARRAY(s->arena, char, TN_ENDPOINT_SIZE);
@@ -269,7 +269,7 @@ static tn_status find_addresses(search *s, tn_membership *out)
     return find_meeting(s, out);
 }
 
-/* A number that all peers of this run have in common, and no others. */
+/* Returns a number that all peers of this run have in common, and no others. */
 static uint64_t name_run(const search *s)
 {
     const char *job = s->found.job;

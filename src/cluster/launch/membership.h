@@ -47,17 +47,17 @@ typedef struct tn_membership {
     const char *how;  /* "rank 2 of 8 by Slurm, job 17.0"; for the log */
 } tn_membership;
 
-/* TN_E_CONFIG: sizes or ranks that contradict each other, a rank without a size, no way to find
- * rank 0, words that cannot be read. */
+/* Finds out who is in the group. TN_E_CONFIG: sizes or ranks that contradict each other, a rank
+ * without a size, no way to find rank 0, words that cannot be read. */
 tn_status tn_membership_find(tn_membership *out, const tn_membership_in *in, tn_arena *arena,
                              tn_error *err) TN_MUST_USE;
 
-/* The input of a real process: its environment, interfaces, name and user. `opts` and `run_dir` are
- * kept, not copied. */
+/* Returns the input of a real process: its environment, interfaces, name and user. `opts` and
+ * `run_dir` are kept, not copied. */
 tn_membership_in tn_membership_here(const tn_peers_opts *opts, const char *run_dir,
                                     char host[TN_ENDPOINT_HOST]);
 
-/* The address to listen at: r->bind with a number in place of a name, which may ask DNS
+/* Returns the address to listen at: r->bind with a number in place of a name, which may ask DNS
  * (cluster/launch/interfaces.h). Logs r->how, the address and the interface. TN_E_CONFIG: the
  * machine has no such address, or several. */
 tn_status tn_membership_place(const tn_membership *r, tn_endpoint *out, tn_error *err) TN_MUST_USE;

@@ -8,7 +8,7 @@
 
 enum { V4_AT = 12, V4_BITS = 96, BITS = 128 };
 
-/* The 16 bytes of an address of `size` characters; *v4 says how it was written. */
+/* Reads the 16 bytes of an address of `size` characters; *v4 says how it was written. */
 static bool read_address(const char *text, size_t size, uint8_t out[16], bool *v4)
 {
     static const uint8_t mapped[V4_AT] = {[10] = 0xff, [11] = 0xff};

@@ -23,5 +23,6 @@ typedef struct tn_subnet {
 /* Reads a network. TN_E_CONFIG: no address, a prefix that is too long, or bits set after it. */
 tn_status tn_net_read(const char *text, tn_subnet *out, tn_error *err) TN_MUST_USE;
 
-/* False also for what is no address. A zone ("fe80::1%eth0") is not looked at. */
+/* Returns whether an address is in one of the networks; false also for a text that is no address. A
+ * zone ("fe80::1%eth0") is not looked at. */
 bool tn_nets_have(const tn_subnet *net, uint32_t n, const char *address);

@@ -26,7 +26,7 @@ tn_status tn_rendezvous_file_write(const char *path, uint64_t job, const char *a
     return status;
 }
 
-/* Whether `line` is "job address\n" of this run. */
+/* Returns whether `line` is "job address\n" of this run. */
 static bool is_ours(const tn_text *line, uint64_t job, tn_endpoint *out)
 {
     char named[JOB_CHARS + 2];

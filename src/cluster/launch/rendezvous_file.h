@@ -10,10 +10,10 @@
 
 #include "cluster/launch/endpoint.h"
 
-/* Rank 0 calls it once it has bound. Makes the folder. */
+/* Writes the file, by rank 0 once it has bound. Makes the folder. */
 tn_status tn_rendezvous_file_write(const char *path, uint64_t job, const char *address,
                                    tn_error *err) TN_MUST_USE;
 
-/* The others call it: TN_END while there is nothing of this run. Never waits. */
+/* Reads the file, by the others: TN_END while there is nothing of this run. Never waits. */
 tn_status tn_rendezvous_file_read(const char *path, uint64_t job, char out[TN_ENDPOINT_SIZE],
                                   tn_error *err) TN_MUST_USE;

@@ -54,7 +54,7 @@ static inline void list_add(part_list *list, part_links *links, uint32_t i)
     list_put(list, links, list->last, i);
 }
 
-/* i must be in this list. */
+/* Removes i, which must be in this list. */
 static inline void list_remove(part_list *list, part_links *links, uint32_t i)
 {
     TN_ASSERT(list->n > 0);
@@ -115,7 +115,7 @@ struct tn_ledger {
     tn_running_median ages; /* ages of finished parts */
 };
 
-/* Out of its list into another one, or into none. */
+/* Moves a part out of its list into another one, or into none. */
 static void move_part(tn_ledger *l, uint32_t part, list_kind to)
 {
     ledger_part *p = &l->part[part];
@@ -128,7 +128,7 @@ static void move_part(tn_ledger *l, uint32_t part, list_kind to)
     }
 }
 
-/* The part if this rank holds it under this attempt, else NULL. */
+/* Returns the part if this rank holds it under this attempt, else NULL. */
 static ledger_part *current_part(tn_ledger *l, uint32_t rank, uint32_t part, uint32_t attempt)
 {
     TN_ASSERT(rank < l->opts.ranks);
@@ -253,9 +253,9 @@ uint32_t tn_ledger_reassigned(const tn_ledger *l)
 
 /* ---- dealing ---- */
 
-/* Whether a rank holds enough. One that reads fast would ask far ahead of what it learns: it may
- * hold the part that it learns from and one more, and no more than its share of the parts that are
- * not done. */
+/* Returns whether a rank holds enough. One that reads fast would ask far ahead of what it learns:
+ * it may hold the part that it learns from and one more, and no more than its share of the parts
+ * that are not done. */
 static bool has_share(const tn_ledger *l, uint32_t rank)
 {
     TN_ASSERT(l->n_done <= l->opts.n_parts);
@@ -264,7 +264,7 @@ static bool has_share(const tn_ledger *l, uint32_t rank)
     return held >= TN_LEDGER_AHEAD || held >= (left + l->opts.ranks - 1) / l->opts.ranks;
 }
 
-/* The part that `rank` would get now, or NOBODY. */
+/* Returns the part that `rank` would get now, or NOBODY. */
 static uint32_t next_free(tn_ledger *l, uint32_t rank)
 {
     if (l->opts.mode == TN_LEDGER_ON_REQUEST) {
@@ -392,8 +392,8 @@ void tn_ledger_lost(tn_ledger *l, uint32_t rank)
 
 /* ---- overdue parts ---- */
 
-/* The reply with the part may be lost: the rank has neither claimed the part nor asked for another
- * one since. It will retransmit its ask. */
+/* Returns whether the reply with the part may be lost: the rank has neither claimed the part nor
+ * asked for another one since. It will retransmit its ask. */
 static bool is_under_way(const tn_ledger *l, uint32_t rank, uint32_t part)
 {
     const ledger_rank *r = &l->rank[rank];
@@ -457,8 +457,8 @@ bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out)
     return true;
 }
 
-/* A rank that holds parts and waits has asked ahead: when it gives a part back it moves to the end
- * of the queue. */
+/* Moves a rank that holds parts and waits, since it has asked ahead, to the end of the queue when
+ * it gives a part back. */
 static void wait_anew(tn_ledger *l, uint32_t rank)
 {
     if (l->rank[rank].waits) {
@@ -492,7 +492,7 @@ bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank)
 
 /* ---- manifests ---- */
 
-/* Whether `p` is done and begins where the done part `before` ends. */
+/* Returns whether `p` is done and begins where the done part `before` ends. */
 static bool continues(const tn_manifest_part *before, const ledger_part *p)
 {
     return before->state == TN_PART_DONE && p->state == TN_PART_DONE &&
@@ -521,7 +521,7 @@ uint32_t tn_ledger_save(const tn_ledger *l, tn_manifest_part *out)
     return n;
 }
 
-/* The first of the sorted parts that is not before `row`. */
+/* Returns the first of the sorted parts that is not before `row`. */
 static uint32_t find(const tn_ledger *l, const tn_manifest_part *row)
 {
     uint32_t low = 0;

@@ -51,7 +51,7 @@ typedef struct tn_ledger_opts {
 } tn_ledger_opts;
 
 typedef struct tn_ledger tn_ledger;
-/* TN_E_LIMIT: more than TN_LEDGER_PARTS_MAX parts. TN_E_MEMORY. */
+/* Makes a ledger. TN_E_LIMIT: more than TN_LEDGER_PARTS_MAX parts. TN_E_MEMORY. */
 tn_status tn_ledger_new(tn_ledger **out, const tn_ledger_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_ledger_free(tn_ledger *l); /* NULL is fine */
 
@@ -71,7 +71,8 @@ typedef struct tn_ledger_deal {
     uint64_t position; /* records of the part to skip */
 } tn_ledger_deal;
 
-/* *out is written with TN_LEDGER_PART. An ask for a later epoch waits outside of this ledger. */
+/* Asks for a part. *out is written with TN_LEDGER_PART. An ask for a later epoch waits outside of
+ * this ledger. */
 tn_ledger_answer tn_ledger_ask(tn_ledger *l, uint32_t rank, uint32_t epoch, uint64_t id,
                                uint64_t now_ns, tn_ledger_deal *out);
 
@@ -82,10 +83,11 @@ typedef struct tn_ledger_wake {
     tn_ledger_deal deal;
 } tn_ledger_wake;
 
-/* After any of the calls below: the next rank whose wait is over, or false. */
+/* Finds, after any of the calls below, the next rank whose wait is over; false: none. */
 bool tn_ledger_woken(tn_ledger *l, uint64_t now_ns, tn_ledger_wake *out);
 
-/* Every request of the part is acknowledged. False: not (or no longer) this rank's attempt. */
+/* Finishes a part, every request of which is acknowledged. Returns false when it is not (or no
+ * longer) this rank's attempt. */
 bool tn_ledger_done(tn_ledger *l, uint32_t rank, uint32_t part, uint32_t attempt, uint64_t now_ns);
 
 /* A part in the hands of a rank; position: records of it that are done, counted from its begin. */
@@ -94,27 +96,30 @@ typedef struct tn_ledger_held {
     uint64_t position;
 } tn_ledger_held;
 
-/* The parts that `rank` holds by its heartbeat (held[].rank is not read): a part is claimed until
- * its done or its return is acknowledged. Returns how many others were not claimed for 15 s.
+/* Takes the parts that `rank` holds by its heartbeat (held[].rank is not read): a part is claimed
+ * until its done or its return is acknowledged. Returns how many others were not claimed for 15 s.
  * Relaxed: they are free again. Exact: the caller takes the rank for lost. */
 uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held, uint32_t n,
                          uint64_t now_ns);
 
-/* The rank is gone, or came back as a new incarnation: its ids begin anew. */
+/* Says that the rank is gone, or came back as a new incarnation: its ids begin anew. */
 void tn_ledger_lost(tn_ledger *l, uint32_t rank);
 
-/* The next part to ask back from a living rank, each once: it is older than 5 s and than 3 times
- * the median of those finished of late, at least 3 are finished, and a rank without parts waits. */
+/* Finds the next part to ask back from a living rank, each once: it is older than 5 s and than 3
+ * times the median of those finished of late, at least 3 are finished, and a rank without parts
+ * waits. */
 bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out);
 
-/* A straggler gives its part back, all records before `position` acknowledged. False: ignored. */
+/* Takes back a part of a straggler, all records before `position` acknowledged. Returns false when
+ * it is ignored. */
 bool tn_ledger_returned(tn_ledger *l, const tn_ledger_held *held);
 
-/* The next rank that was asked 15 s ago and has neither returned nor finished it: it is lost. */
+/* Finds the next rank that was asked 15 s ago and has neither returned nor finished it: it is
+ * lost. */
 bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank);
 
-/* For manifests: all parts by source and begin, adjacent done ones merged, with the positions of
- * the last claims; out[] has room for all. Returns how many. */
+/* Writes all parts for a manifest by source and begin, adjacent done ones merged, with the
+ * positions of the last claims; out[] has room for all. Returns how many. */
 uint32_t tn_ledger_save(const tn_ledger *l, tn_manifest_part *out);
 
 /* Restores positions of parts as the manifest has them, in any order; dealt ones are free with the

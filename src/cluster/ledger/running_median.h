@@ -16,5 +16,5 @@ typedef struct tn_running_median {         /* zeros: empty */
 
 void tn_running_median_add(tn_running_median *r, uint64_t value);
 
-/* The upper one of two. 0 when empty. */
+/* Returns the median, the upper one of two. 0 when empty. */
 uint64_t tn_running_median_value(const tn_running_median *r);

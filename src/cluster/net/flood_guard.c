@@ -101,7 +101,7 @@ void tn_flood_guard_close(tn_flood_guard *f)
 
 /* ---- events of libzmq ---- */
 
-/* False: there is no room for it. */
+/* Makes room. Returns false when there is none for it. */
 static bool make_room(tn_flood_guard *f, uint32_t fd)
 {
     if (fd < f->n_files) {
@@ -133,7 +133,8 @@ static void end(tn_flood_guard *f, uint32_t fd)
     forget(f, fd);
 }
 
-/* libzmq may have closed it since, and another thread opened a file of that number. */
+/* Finds the inode of a socket. libzmq may have closed it since, and another thread opened a file of
+ * that number. */
 static bool find_inode_of_socket(uint32_t fd, ino_t *inode)
 {
     struct stat st;

@@ -32,7 +32,7 @@ typedef struct tn_flood_guard_failures {
  * TN_E_PEER: libzmq refuses. */
 tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *context, void *router,
                               uint64_t most, tn_error *err) TN_MUST_USE;
-/* Before the router is closed. NULL is fine. */
+/* Closes the guard, before the router is closed. NULL is fine. */
 void tn_flood_guard_close(tn_flood_guard *f);
 
 /* Notes that the router delivered a message, or a part of one. */
@@ -41,7 +41,8 @@ void tn_flood_guard_received(tn_flood_guard *f, const zmq_msg_t *message);
 /* Cuts connections that are over the limit; how many. To be called ten times a second. */
 uint32_t tn_flood_guard_poll(tn_flood_guard *f);
 
-/* As of the last look; the log has them once a minute at most, and at the end. */
+/* Returns the failures as of the last look; the log has them once a minute at most, and at the
+ * end. */
 tn_flood_guard_failures tn_flood_guard_failed(const tn_flood_guard *f);
 
 /* Connections that are watched, as of the last look. */

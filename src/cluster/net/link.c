@@ -106,7 +106,7 @@ static void seal(tn_link *l, tn_out_message *p)
     p->sealed = true;
 }
 
-/* Called by ZeroMQ, on its own thread, when it does not need the bytes any more. */
+/* Frees bytes: ZeroMQ calls it, on its own thread, when it does not need them any more. */
 static void let_go(void *bytes, void *hint)
 {
     (void)bytes;
@@ -203,7 +203,8 @@ typedef struct multipart {
     uint32_t n; /* how many there were */
 } multipart;
 
-/* False: there is none. The parts are to be closed in either case. */
+/* Receives a message. Returns false when there is none. The parts are to be closed in either
+ * case. */
 static bool take(const tn_link *l, void *socket, multipart *m)
 {
     bool more = true;
@@ -223,7 +224,7 @@ static bool take(const tn_link *l, void *socket, multipart *m)
     return true;
 }
 
-/* Once a minute. */
+/* Returns true once a minute. */
 static bool may_log(destination *d)
 {
     const uint64_t now = tn_clock_ns();
@@ -251,7 +252,7 @@ static tn_frame_limits limits_of(const tn_link *l)
                              .count_max = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
 }
 
-/* Whether the connection of a message belongs to the rank in its header. */
+/* Returns whether the connection of a message belongs to the rank in its header. */
 static bool is_of(const tn_link *l, const zmq_msg_t *m, const tn_frame *frame, bool is_router)
 {
     uint32_t key = TN_RANK_ANY;
@@ -291,8 +292,8 @@ static tn_in_message *open_message(tn_link *l, zmq_msg_t *m, const tn_frame *sen
     return incoming;
 }
 
-/* The next message of a socket; false: there is none. *out is NULL when it was dropped. To the
- * router a routing id comes in front of it. */
+/* Receives the next message of a socket. Returns false when there is none. *out is NULL when it was
+ * dropped. To the router a routing id comes in front of it. */
 static bool receive(tn_link *l, int64_t socket, tn_in_message **out)
 {
     const bool is_router = socket == ROUTER;
@@ -439,7 +440,7 @@ static void list_items(tn_link *l)
     }
 }
 
-/* A duplicate reply is dropped: nobody waits for it. */
+/* Returns whether a reply is awaited; a duplicate is dropped, since nobody waits for it. */
 static bool is_awaited(destination *d, const tn_frame *answer)
 {
     if (answer->sequence == 0) {
@@ -514,7 +515,7 @@ static void tick(tn_link *l, uint64_t now)
     }
 }
 
-/* The net thread; arg is the link. */
+/* Runs the net thread; arg is the link. */
 static tn_status run(void *arg, tn_error *err)
 {
     (void)err;

@@ -62,7 +62,8 @@ tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_erro
  * none of what the one before acknowledged. 0 (the beginning): of any. */
 void tn_link_expect(tn_link *l, uint32_t rank, uint64_t incarnation);
 
-/* In every message from now on; those of others are dropped. 0: there is none yet. */
+/* Sets the session of every message from now on; those of others are dropped. 0: there is none
+ * yet. */
 void tn_link_set_session(tn_link *l, uint64_t session);
 
 /* Takes the message and the caller's reference. An answer goes to the rank and incarnation of its

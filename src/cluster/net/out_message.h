@@ -33,10 +33,11 @@ typedef struct tn_out_message {
 } tn_out_message;
 
 tn_status tn_out_messages_new(tn_out_messages **out, tn_error *err) TN_MUST_USE;
-/* Every message must have come back. NULL is fine. */
+/* Frees the pool, to which every message must have come back. NULL is fine. */
 void tn_out_messages_free(tn_out_messages *pool);
 
-/* frame.bytes is `payload`; the rest of the frame is 0. TN_E_MEMORY; TN_E_LIMIT: over 1 GiB. */
+/* Takes a message. frame.bytes is `payload`; the rest of the frame is 0. TN_E_MEMORY; TN_E_LIMIT:
+ * over 1 GiB. */
 tn_status tn_out_message_take(tn_out_message **out, tn_out_messages *pool, uint64_t payload,
                               tn_error *err) TN_MUST_USE;
 

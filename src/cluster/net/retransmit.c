@@ -50,7 +50,7 @@ void tn_retransmit_put(tn_retransmit *r, tn_retransmit_request *x)
     r->n++;
 }
 
-/* Full jitter: anything up to a limit that doubles. */
+/* Draws a wait with full jitter: anything up to a limit that doubles. */
 static uint64_t backoff(tn_retransmit *r, uint32_t k)
 {
     uint64_t most = TN_RETRANSMIT_FIRST_NS << (k < DOUBLINGS_MAX ? k : DOUBLINGS_MAX);

@@ -60,26 +60,29 @@ typedef struct tn_retransmit {
     tn_retransmit_request *unsent;
 } tn_retransmit;
 
-/* `seed` should differ between senders and between destinations. */
+/* Begins. `seed` should differ between senders and between destinations. */
 void tn_retransmit_init(tn_retransmit *r, uint64_t seed, uint64_t timeout_ns);
 
 /* Releases all requests; the numbers go on. */
 void tn_retransmit_clear(tn_retransmit *r);
 
-/* TN_RETRANSMIT_MAX requests are kept, or so many came after the oldest that the destination would
- * take the next for nonsense (dedup.h). The caller waits for an acknowledgement. */
+/* Returns whether TN_RETRANSMIT_MAX requests are kept, or so many came after the oldest that the
+ * destination would take the next for nonsense (dedup.h). The caller waits for an
+ * acknowledgement. */
 bool tn_retransmit_is_full(const tn_retransmit *r);
 
 /* Keeps a request under the number r->next, to be sent now. Not when full. */
 void tn_retransmit_put(tn_retransmit *r, tn_retransmit_request *x);
 
-/* The next request to send, oldest first; NULL: none before tn_retransmit_deadline. It stays due
- * until tn_retransmit_sent says that the transport took it. */
+/* Returns the next request to send, oldest first; NULL: none before tn_retransmit_deadline. It
+ * stays due until tn_retransmit_sent says that the transport took it. */
 tn_retransmit_request *tn_retransmit_due(tn_retransmit *r, uint64_t now_ns);
 void tn_retransmit_sent(tn_retransmit *r, uint64_t now_ns);
 
-/* In any order. False: it is not kept (never was, or is acknowledged already). */
+/* Acknowledges a request, in any order. Returns false when it is not kept (never was, or is
+ * acknowledged already). */
 bool tn_retransmit_acknowledge(tn_retransmit *r, uint64_t sequence);
 
-/* When to ask tn_retransmit_due again: 0 at once, TN_RETRANSMIT_NEVER if nothing is kept. */
+/* Returns when to ask tn_retransmit_due again: 0 at once, TN_RETRANSMIT_NEVER if nothing is
+ * kept. */
 uint64_t tn_retransmit_deadline(const tn_retransmit *r);

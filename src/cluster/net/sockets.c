@@ -179,7 +179,7 @@ static tn_status set_options(const tn_sockets *s, void *socket, int role, bool v
                : set(s, socket, ZMQ_ZAP_DOMAIN, TN_ZAP_DOMAIN, sizeof TN_ZAP_DOMAIN - 1, err);
 }
 
-/* CURVE; `rank`: whose key the other end of a DEALER must have. */
+/* Sets the keys of CURVE; `rank`: whose key the other end of a DEALER must have. */
 static tn_status set_keys(const tn_sockets *s, void *socket, int role, uint32_t rank, tn_error *err)
 {
     const tn_security *security = s->opts.security;
@@ -195,7 +195,7 @@ static tn_status set_keys(const tn_sockets *s, void *socket, int role, uint32_t 
     return set(s, socket, ZMQ_CURVE_SECRETKEY, security->pair.secret, TN_CURVE_BYTES, err);
 }
 
-/* A socket for that address with its options; *out is NULL when it has none. */
+/* Makes a socket for that address with its options; *out is NULL when it has none. */
 static tn_status make(tn_sockets *s, int role, uint32_t rank, const tn_endpoint *e, void **out,
                       tn_error *err)
 {
@@ -299,7 +299,7 @@ void tn_socket_events_close(tn_socket_events *e)
     *e = (tn_socket_events){0};
 }
 
-/* An event is a part with its number and a value, and a last one with the address. */
+/* Receives an event: a part with its number and a value, and a last one with the address. */
 bool tn_socket_events_next(tn_socket_events *e, uint16_t *what, uint32_t *value)
 {
     uint8_t event[EVENT_BYTES];

@@ -33,15 +33,15 @@ typedef struct tn_sockets_opts {
 
 typedef struct tn_sockets tn_sockets;
 
-/* TN_E_PEER: no context, no thread. */
+/* Opens a context. TN_E_PEER: no context, no thread. */
 tn_status tn_sockets_open(tn_sockets **out, const tn_zmq *z, const tn_sockets_opts *opts,
                           tn_error *err) TN_MUST_USE;
-/* Every socket must have been hung up. NULL is fine. */
+/* Closes the context. Every socket must have been hung up. NULL is fine. */
 void tn_sockets_close(tn_sockets *s);
 
-/* A ROUTER at `own`, a number or ipc (cluster/launch/interfaces.h makes numbers of names), whose
- * folder is made. Port 0 is a free one that the system chooses: `bound` says which. TN_E_CONFIG: an
- * open address without security; TN_E_PEER: taken, or not this machine's. */
+/* Opens a ROUTER at `own`, a number or ipc (cluster/launch/interfaces.h makes numbers of names),
+ * whose folder is made. Port 0 is a free one that the system chooses: `bound` says which.
+ * TN_E_CONFIG: an open address without security; TN_E_PEER: taken, or not this machine's. */
 tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router,
                             char bound[TN_ENDPOINT_SIZE], tn_error *err) TN_MUST_USE;
 
@@ -54,16 +54,16 @@ typedef struct tn_socket_events {
     void *of, *pair; /* pair: libzmq reports on it */
 } tn_socket_events;
 
-/* `wanted`: some of ZMQ_EVENT_*, but not HANDSHAKE_FAILED_PROTOCOL: while libzmq reports with it
- * that a message cannot be decrypted, it loses the errno that says so. The connection then stays,
- * deaf, and a later heartbeat aborts the process (Assertion failed: !_io_error). False: libzmq
- * refuses; errno says why. */
+/* Opens a watch. `wanted`: some of ZMQ_EVENT_*, but not HANDSHAKE_FAILED_PROTOCOL: while libzmq
+ * reports with it that a message cannot be decrypted, it loses the errno that says so. The
+ * connection then stays, deaf, and a later heartbeat aborts the process (Assertion failed:
+ * !_io_error). Returns false when libzmq refuses; errno says why. */
 bool tn_socket_events_open(tn_socket_events *e, const tn_zmq *z, void *context, void *of,
                            int wanted) TN_MUST_USE;
-/* Before the socket is closed; after a failure to open, too, and of zeros. */
+/* Closes a watch, before the socket is closed; after a failure to open, too, and of zeros. */
 void tn_socket_events_close(tn_socket_events *e);
 
-/* The next event, with a descriptor or a reason. False: there is none. */
+/* Receives the next event, with a descriptor or a reason. Returns false when there is none. */
 bool tn_socket_events_next(tn_socket_events *e, uint16_t *what, uint32_t *value);
 
 /* ---- the connection of a socket that has dialled ----
@@ -88,14 +88,14 @@ typedef struct tn_handshake_watch {
 /* Returns how the last handshake ended. A connection that is over may be for a moment only. */
 tn_handshake tn_handshake_watch_poll(tn_handshake_watch *g);
 
-/* The sentence for people; NULL: nothing is wrong. */
+/* Returns the sentence for people; NULL: nothing is wrong. */
 const char *tn_handshake_text(tn_handshake how);
 
 /* ---- connecting ---- */
 
-/* A DEALER that connects to `rank` now or later, again and again. `watch`, unless NULL, becomes a
- * watch over its connection from before it connects. TN_E_CONFIG: as above, or no key of that rank.
- * On failure *dealer is NULL and *watch zeros. */
+/* Opens a DEALER that connects to `rank` now or later, again and again. `watch`, unless NULL,
+ * becomes a watch over its connection from before it connects. TN_E_CONFIG: as above, or no key of
+ * that rank. On failure *dealer is NULL and *watch zeros. */
 tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to,
                           tn_handshake_watch *watch, void **dealer, tn_error *err) TN_MUST_USE;
 
@@ -108,6 +108,6 @@ void tn_sockets_hang_up(tn_sockets *s, void *socket);
 void *tn_sockets_context(const tn_sockets *s);     /* for inproc sockets; lent */
 const tn_zap *tn_sockets_zap(const tn_sockets *s); /* for its counters; lent */
 
-/* The routing id of a peer. False: the id is not that of a peer. */
+/* Write and read the routing id of a peer. Return false for an id that is not that of a peer. */
 void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID]);
 bool tn_routing_id_read(const void *id, size_t size, uint32_t *rank, uint64_t *incarnation);

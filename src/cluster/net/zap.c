@@ -156,7 +156,7 @@ static bool receive(const tn_zap *zap, request *r)
     return true;
 }
 
-/* There is room for an answer: a REP has one request at a time. */
+/* Answers; there is room for it: a REP has one request at a time. */
 static void answer(const tn_zap *zap, const request *r, tn_zap_verdict v, uint32_t rank)
 {
     const char *code = v == TN_ZAP_ADMITTED ? "200" : v == TN_ZAP_MALFORMED ? "500" : "400";
@@ -197,7 +197,7 @@ static void log_refusal(tn_zap *zap, const request *r, tn_zap_verdict v)
            (unsigned long long)count, key[0] != '\0' ? "; its public half is " : "", key);
 }
 
-/* False: the context ends. */
+/* Serves one request. Returns false when the context ends. */
 static bool serve(tn_zap *zap)
 {
     request r = {.n = 0};

@@ -38,10 +38,10 @@ typedef enum tn_zap_verdict {
     TN_ZAP_VERDICTS,
 } tn_zap_verdict;
 
-/* The text for people: "the key is not on the list". */
+/* Returns the text for people: "the key is not on the list". */
 const char *tn_zap_verdict_text(tn_zap_verdict v);
 
-/* *rank is written when admitted: that of the key, or TN_RANK_ANY without one. */
+/* Judges a request. *rank is written when admitted: that of the key, or TN_RANK_ANY without one. */
 tn_zap_verdict tn_zap_judge(const tn_security *s, const tn_bytes *frame, uint32_t n,
                             uint32_t *rank);
 
@@ -51,8 +51,8 @@ tn_zap_verdict tn_zap_judge_dialled(const tn_security *s, const char *address);
 
 typedef struct tn_zap tn_zap;
 
-/* `context` and `security` must outlive it. Returns when requests are being answered.
- * TN_E_PEER: the context has a handler already. */
+/* Begins to answer requests, and returns then. `context` and `security` must outlive it. TN_E_PEER:
+ * the context has a handler already. */
 tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_security *security,
                       tn_error *err) TN_MUST_USE;
 
@@ -62,10 +62,10 @@ void tn_zap_close(tn_zap *zap);
 /* Requests so far by verdict; any thread. */
 void tn_zap_counts(const tn_zap *zap, uint64_t out[TN_ZAP_VERDICTS]);
 
-/* The rank whose connection a message came by, or TN_RANK_ANY for any member. False: the handler
- * has not judged it. */
+/* Finds the rank whose connection a message came by, or TN_RANK_ANY for any member. Returns false
+ * when the handler has not judged it. */
 bool tn_zap_sender(const tn_zmq *z, const zmq_msg_t *message, uint32_t *rank);
 
-/* Whether a message that came by a connection that this process dialled may be trusted: as
+/* Returns whether a message that came by a connection that this process dialled may be trusted: as
  * tn_zap_judge_dialled says of its sender. */
 bool tn_zap_is_dialled(const tn_zmq *z, const tn_security *s, const zmq_msg_t *message);

@@ -67,7 +67,7 @@ tn_status tn_curve_write(const tn_zmq *z, const tn_curve_pair *pair, const char 
     return status;
 }
 
-/* The key of a file: 40 characters; a newline may follow them and nothing else. */
+/* Reads the key of a file: 40 characters; a newline may follow them and nothing else. */
 static tn_status read_key(const tn_zmq *z, const char *path, uint8_t key[TN_CURVE_BYTES],
                           tn_error *err)
 {

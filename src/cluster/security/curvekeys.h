@@ -26,20 +26,20 @@ typedef struct tn_curve_pair {
     uint8_t secret[TN_CURVE_BYTES];
 } tn_curve_pair;
 
-/* A new pair from the system's random numbers. TN_E_CONFIG: this libzmq knows no CURVE. */
+/* Makes a new pair from the system's random numbers. TN_E_CONFIG: this libzmq knows no CURVE. */
 tn_status tn_curve_make(const tn_zmq *z, tn_curve_pair *out, tn_error *err) TN_MUST_USE;
 
-/* Both files or, when the second cannot be written, none. A file that is there already is TN_E_IO
- * and stays as it is. */
+/* Writes both files or, when the second cannot be written, none. A file that is there already is
+ * TN_E_IO and stays as it is. */
 tn_status tn_curve_write(const tn_zmq *z, const tn_curve_pair *pair, const char *secret_path,
                          const char *open_path, tn_error *err) TN_MUST_USE;
 
-/* The pair of a secret file; its public half is computed. TN_E_CONFIG when the file is missing, is
- * no key, or can be read or written by anybody but its owner. */
+/* Reads the pair of a secret file; its public half is computed. TN_E_CONFIG when the file is
+ * missing, is no key, or can be read or written by anybody but its owner. */
 tn_status tn_curve_read(const tn_zmq *z, const char *secret_path, tn_curve_pair *out,
                         tn_error *err) TN_MUST_USE;
 
-/* The key of a public file. TN_E_CONFIG as above; anybody may read it. */
+/* Reads the key of a public file. TN_E_CONFIG as above; anybody may read it. */
 tn_status tn_curve_read_open(const tn_zmq *z, const char *open_path, uint8_t out[TN_CURVE_BYTES],
                              tn_error *err) TN_MUST_USE;
 
@@ -53,9 +53,9 @@ typedef struct tn_keygen_paths {
     char open[TN_PATH_SIZE];
 } tn_keygen_paths;
 
-/* For tnet-keygen: a new pair. Makes `dir` when it is missing. TN_E_USAGE: `name` is not 1 to 64
- * letters, digits, '.', '_' and '-', not beginning with '.' or '-'. TN_E_CONFIG: no ZeroMQ, or none
- * with CURVE. TN_E_IO: one of the files is there already, or cannot be written; then there is
+/* Makes a new pair, for tnet-keygen. Makes `dir` when it is missing. TN_E_USAGE: `name` is not 1 to
+ * 64 letters, digits, '.', '_' and '-', not beginning with '.' or '-'. TN_E_CONFIG: no ZeroMQ, or
+ * none with CURVE. TN_E_IO: one of the files is there already, or cannot be written; then there is
  * neither. */
 tn_status tn_keygen(const char *dir, const char *name, tn_keygen_paths *out,
                     tn_error *err) TN_MUST_USE;

@@ -91,7 +91,7 @@ static tn_status check_distinct(const tn_allow *a, tn_error *err)
     return TN_OK;
 }
 
-/* `names` as tn_dir_list gives them. */
+/* Reads the keys in `names`, as tn_dir_list gives them. */
 static tn_status read_keys(tn_allow *a, const tn_zmq *z, const char *names, uint32_t n,
                            tn_error *err)
 {

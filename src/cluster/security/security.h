@@ -32,16 +32,17 @@ enum { TN_ALLOW_MAX = 4096 }; /* keys in one folder */
 
 typedef struct tn_allow tn_allow;
 
-/* TN_E_CONFIG: no folder, no key in it, a file that is no key, one key under two names, or two keys
- * without a rank. */
+/* Reads a folder. TN_E_CONFIG: no folder, no key in it, a file that is no key, one key under two
+ * names, or two keys without a rank. */
 tn_status tn_allow_open(tn_allow **out, const tn_zmq *z, const char *dir,
                         tn_error *err) TN_MUST_USE;
 void tn_allow_free(tn_allow *a); /* NULL is fine */
 
-/* The rank of a key, TN_RANK_ANY for the shared one. False: the key is not allowed. */
+/* Finds the rank of a key, TN_RANK_ANY for the shared one. Returns false when the key is not
+ * allowed. */
 bool tn_allow_find(const tn_allow *a, const uint8_t key[TN_CURVE_BYTES], uint32_t *rank);
 
-/* The key that `rank` must have: its own, else the shared one. TN_E_CONFIG: there is none. */
+/* Finds the key that `rank` must have: its own, else the shared one. TN_E_CONFIG: there is none. */
 tn_status tn_allow_key_of(const tn_allow *a, uint32_t rank, uint8_t out[TN_CURVE_BYTES],
                           tn_error *err) TN_MUST_USE;
 

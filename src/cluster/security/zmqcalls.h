@@ -65,8 +65,9 @@ typedef struct tn_zmq {
     TN_ZMQ_CALLS(TN_ZMQ_MEMBER)
 } tn_zmq;
 
-/* TN_E_CONFIG, with what to install, when there is no library or one that is too old. */
+/* Loads libzmq. TN_E_CONFIG, with what to install, when there is no library or one that is too
+ * old. */
 tn_status tn_zmq_load(tn_zmq *out, tn_error *err) TN_MUST_USE;
 
-/* The same from another file: for tests. */
+/* Loads it from another file: for tests. */
 tn_status tn_zmq_load_from(tn_zmq *out, const char *file, tn_error *err) TN_MUST_USE;

@@ -98,7 +98,7 @@ tn_status tn_allgather_begin(tn_allgather *g, uint64_t step, uint32_t code, cons
     return TN_OK;
 }
 
-/* The messages of this exchange, unlinked. */
+/* Returns the messages of this exchange, unlinked. */
 static tn_in_message *take_incoming(tn_allgather *g)
 {
     tn_in_message *mine = NULL;

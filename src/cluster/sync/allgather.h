@@ -19,7 +19,7 @@
 
 typedef struct tn_allgather tn_allgather;
 
-/* In the arena, which must outlive it. */
+/* Makes it in the arena, which must outlive it. */
 tn_allgather *tn_allgather_new(tn_arena *arena, uint32_t rank, uint32_t n_ranks);
 void tn_allgather_free(tn_allgather *g); /* closes the messages that it has; NULL is fine */
 
@@ -36,8 +36,8 @@ tn_status tn_allgather_poll(tn_allgather *g, tn_error *err) TN_MUST_USE;
 /* Ranks whose numbers are there, the own one among them. */
 const uint32_t *tn_allgather_count(const tn_allgather *g);
 
-/* 1 + the first rank whose numbers are missing; 0: none. */
+/* Returns 1 + the first rank whose numbers are missing; 0: none. */
 uint32_t tn_allgather_waits_for(const tn_allgather *g);
 
-/* n of each rank, in rank order; lent until the next begin. Once all are there. */
+/* Returns n numbers of each rank, in rank order; lent until the next begin. Once all are there. */
 const double *tn_allgather_all(const tn_allgather *g);

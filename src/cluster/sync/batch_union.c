@@ -31,7 +31,7 @@ static bool is_before(const member *a, const member *b)
     return a->key != b->key ? a->key < b->key : a->group < b->group;
 }
 
-/* Two sorted runs into one; of equals, those of the first run come first. */
+/* Merges two sorted runs into one; of equals, those of the first run come first. */
 static void merge_runs(const member *a, size_t n_a, const member *b, size_t n_b, member *to)
 {
     const member *end_a = a + n_a;
@@ -43,7 +43,7 @@ static void merge_runs(const member *a, size_t n_a, const member *b, size_t n_b,
     memcpy(to + (end_a - a), b, (size_t)(end_b - b) * sizeof *to);
 }
 
-/* The end of the run of ascending members that begins at `at`. */
+/* Returns the end of the run of ascending members that begins at `at`. */
 static size_t run_end(const member *m, size_t at, size_t n)
 {
     if (at == n) {
@@ -128,7 +128,7 @@ void tn_batch_union_free(tn_batch_union *j)
     }
 }
 
-/* A quarter more than asked, so that it settles soon. */
+/* Makes room; a quarter more than asked, so that it settles soon. */
 static tn_status make_room(tn_batch_union *j, uint32_t members, tn_error *err)
 {
     if (j->room != NULL && members <= j->members_max) {
@@ -181,7 +181,7 @@ static void collect(const tn_batch_union *j, uint32_t partition)
     }
 }
 
-/* First round: sorted members, and how many different keys and floats they are. */
+/* Does the first round: sorts members, and counts their different keys and floats. */
 static void count_tile(void *job, uint32_t tile)
 {
     tn_batch_union *j = job;
@@ -225,7 +225,7 @@ static tn_status add_up(tn_batch_union *j, tn_error *err)
     return TN_OK;
 }
 
-/* Second round: the joint keys of a tile, and the places of its members. */
+/* Does the second round: writes the joint keys of a tile, and the places of its members. */
 static void write_tile(void *job, uint32_t tile)
 {
     tn_batch_union *j = job;

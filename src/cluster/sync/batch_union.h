@@ -22,7 +22,7 @@
 
 typedef struct tn_batch_union tn_batch_union;
 
-/* In the arena, which must outlive it as must `owners` and `layout`. */
+/* Makes it in the arena, which must outlive it as must `owners` and `layout`. */
 tn_batch_union *tn_batch_union_new(tn_arena *arena, uint32_t n_ranks, const tn_owners *owners,
                                    const tn_layout *layout);
 void tn_batch_union_free(tn_batch_union *j); /* the memory of steps; NULL is fine */
@@ -33,13 +33,13 @@ void tn_batch_union_free(tn_batch_union *j); /* the memory of steps; NULL is fin
 tn_status tn_batch_union_unite(tn_batch_union *j, tn_team *team, const tn_keyset *const *keys,
                                tn_error *err) TN_MUST_USE;
 
-/* The union that the last unite made, in ascending order, too. Lasts until the next one. */
+/* Returns the union that the last unite made, in ascending order, too. Lasts until the next one. */
 const tn_keyset *tn_batch_union_keys(const tn_batch_union *j);
 
-/* to[at of rank's keys] := rows[at of the joint keys], for every key of that rank. */
+/* Sets to[at of rank's keys] := rows[at of the joint keys], for every key of that rank. */
 void tn_batch_union_give(tn_batch_union *j, tn_team *team, uint32_t rank, const float *rows,
                          float *to);
 
-/* sum := the ranks' gradients added up in rank order, as long as the joint rows. from[r] is laid
- * out by the `at` of rank r's keys; NULL where it had no keys. */
+/* Sets sum := the ranks' gradients added up in rank order, as long as the joint rows. from[r] is
+ * laid out by the `at` of rank r's keys; NULL where it had no keys. */
 void tn_batch_union_add(tn_batch_union *j, tn_team *team, const float *const *from, float *sum);

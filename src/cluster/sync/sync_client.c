@@ -95,7 +95,7 @@ static void receive(void *arg, const tn_frame *f, uint32_t from)
 
 /* ---- the own shard ---- */
 
-/* The own shard replies to a rank, this one included. */
+/* Sends a reply of the own shard to a rank, this one included. */
 static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 {
     sync_client *g = arg;
@@ -153,8 +153,9 @@ static bool has_come(const sync_client *g, wait_kind kind, uint32_t from)
                              : g->has_weights[from];
 }
 
-/* 1 + the rank that is late. All replies wait for the same late rank, which the own shard knows.
- * Once the own shard has replied, what it lacks belongs to the next turn: then an owner is late. */
+/* Returns 1 + the rank that is late. All replies wait for the same late rank, which the own shard
+ * knows. Once the own shard has replied, what it lacks belongs to the next turn: then an owner is
+ * late. */
 static uint32_t late_rank(const sync_client *g, wait_kind kind)
 {
     if (kind == WAIT_STATISTICS) {
@@ -282,7 +283,8 @@ static tn_status send_gradients(sync_client *g, const tn_client_gradients *grads
     return TN_OK;
 }
 
-/* In rank order: arrival decides no bit. With the global clip every owner knows all of it. */
+/* Adds up in rank order: arrival decides no bit. With the global clip every owner knows all of
+ * it. */
 static double norm_of_all(const sync_client *g)
 {
     double norm2 = 0;
@@ -318,7 +320,7 @@ static tn_status rest(void *self, tn_team *team, tn_error *err)
     return tn_sync_server_rest(g->server, team, err);
 }
 
-/* Work for the own shard does not count as waiting. */
+/* Returns the waits; work for the own shard does not count as waiting. */
 static tn_client_waits waited(const void *self)
 {
     const sync_client *g = self;
@@ -329,7 +331,7 @@ static tn_client_waits waited(const void *self)
 
 /* ---- messages, on tn-net ---- */
 
-/* A SHARE of an allgather, which counts once. */
+/* Takes a SHARE of an allgather, which counts once. */
 static void take_part(sync_client *g, tn_in_message *incoming)
 {
     const tn_frame f = incoming->frame;

@@ -18,7 +18,7 @@
 #include "cluster/exchange/exchange.h"
 #include "ps/shard/client.h"
 
-/* On failure out->self is NULL. */
+/* Opens a client. On failure out->self is NULL. */
 tn_status tn_sync_client_open(tn_client *out, const tn_exchange *x, tn_error *err) TN_MUST_USE;
 
 extern const tn_client_ops tn_client_sync;

@@ -142,7 +142,7 @@ static uint32_t take_pull(tn_sync_server *s, const tn_frame *f, served_rank *r)
     return refusal;
 }
 
-/* The push's rows are those of the rank's oldest pull that is not done. */
+/* Takes a push, whose rows are those of the rank's oldest pull that is not done. */
 static uint32_t take_push(tn_sync_server *s, const tn_frame *f, served_rank *r)
 {
     const uint64_t done = atomic_load(&r->done);

@@ -25,27 +25,28 @@ typedef struct tn_sync_server tn_sync_server;
 typedef tn_status tn_sync_share(void *arg, uint32_t code, const double *values, uint32_t n,
                                 tn_error *err);
 
-/* The exchange must outlive it. `share` gets the argument of `reply`. On failure *out is NULL. */
+/* Makes a server. The exchange must outlive it. `share` gets the argument of `reply`. On failure
+ * *out is NULL. */
 tn_status tn_sync_server_new(tn_sync_server **out, const tn_exchange *x, const tn_reply_path *reply,
                              tn_sync_share *share, tn_error *err) TN_MUST_USE;
 void tn_sync_server_free(tn_sync_server *s); /* NULL is fine */
 
-/* A PULL, PUSH or SHARE (of a norm) of a rank; the payload is not needed afterwards. Requests of
- * one rank come from one thread. */
+/* Takes a PULL, PUSH or SHARE (of a norm) of a rank; the payload is not needed afterwards. Requests
+ * of one rank come from one thread. */
 void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame);
 
 /* Does what has become possible. TN_E_DIVERGED: the norm of a gradient is not finite, nothing was
  * changed, and all ranks are refused. TN_E_PEER: a rank broke the order of a step. */
 tn_status tn_sync_server_run(tn_sync_server *s, tn_team *team, tn_error *err) TN_MUST_USE;
 
-/* Between two steps, when all its own answers have come: until wake the worker does not call run,
- * and nothing writes the weights. */
+/* Rests between two steps, when all its own answers have come: until wake the worker does not call
+ * run, and nothing writes the weights. */
 tn_status tn_sync_server_rest(tn_sync_server *s, tn_team *team, tn_error *err) TN_MUST_USE;
 void tn_sync_server_wake(tn_sync_server *s);
 
 /* Bytes of memory for each rank of the group, buffers of its messages apart. */
 size_t tn_sync_server_rank_bytes(void);
 
-/* 1 + the first rank whose request this owner waits for; 0: none. By the thread of
+/* Returns 1 + the first rank whose request this owner waits for; 0: none. By the thread of
  * tn_sync_server_run. */
 uint32_t tn_sync_server_waits_for(const tn_sync_server *s);

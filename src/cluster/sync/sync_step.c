@@ -151,7 +151,7 @@ tn_status tn_sync_step_push(tn_sync_step *l, uint32_t rank, const tn_pushed *pus
     return TN_OK;
 }
 
-/* A faster owner may send its part of the norm before this one has all pushes. */
+/* Takes a part of the norm; a faster owner may send it before this one has all pushes. */
 tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2, tn_error *err)
 {
     TN_ASSERT(owner < l->n_ranks);
@@ -164,7 +164,7 @@ tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2, tn_er
     return TN_OK;
 }
 
-/* The joint batch from the notes of all. */
+/* Makes the joint batch from the notes of all. */
 static void add_notes(tn_sync_step *l, const slot *s)
 {
     l->batch = (tn_joint_batch){.step = l->step, .over = true};
@@ -234,7 +234,7 @@ static void add_dense_tile(void *job, uint32_t tile)
     }
 }
 
-/* After the update. */
+/* Finishes the step after the update. */
 static tn_status finish(tn_sync_step *l, tn_turn *turn)
 {
     slot *s = slot_of(l, l->step);

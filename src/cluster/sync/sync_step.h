@@ -48,7 +48,7 @@ typedef enum tn_turn {
     TN_TURN_APPLIED, /* answer the pushes; what was lent for the step is free */
 } tn_turn;
 
-/* On failure *out is NULL. */
+/* Makes it. On failure *out is NULL. */
 tn_status tn_sync_step_new(tn_sync_step **out, const tn_exchange *x, tn_error *err) TN_MUST_USE;
 void tn_sync_step_free(tn_sync_step *l); /* NULL is fine */
 
@@ -66,15 +66,16 @@ tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2,
 tn_status tn_sync_step_advance(tn_sync_step *l, tn_team *team, tn_turn *turn,
                                tn_error *err) TN_MUST_USE;
 
-/* After ROWS or SKIPPED: the joint batch, as a reply describes it to one rank. */
+/* Returns, after ROWS or SKIPPED, the joint batch as a reply describes it to one rank. */
 tn_joint_batch tn_sync_step_note(const tn_sync_step *l, uint32_t rank);
 bool tn_sync_step_can_give(const tn_sync_step *l, uint32_t rank);
-/* From ROWS until the rank has pushed: its rows, laid out by its keys. May be called again. */
+/* Writes, from ROWS until the rank has pushed, its rows, laid out by its keys. May be called
+ * again. */
 void tn_sync_step_give(tn_sync_step *l, tn_team *team, uint32_t rank, float *to);
-/* 1 + the first rank whose request is due; 0: none is. */
+/* Returns 1 + the first rank whose request is due; 0: none is. */
 uint32_t tn_sync_step_waits_for(const tn_sync_step *l);
-/* After NORM: this owner's part; after APPLIED: of all owners, or this one's where there is no
- * global clip. Squared. */
+/* Returns the squared norm: after NORM, this owner's part; after APPLIED, of all owners, or this
+ * one's where there is no global clip. */
 double tn_sync_step_norm2(const tn_sync_step *l);
-/* After APPLIED: of the joint batch, before the update. */
+/* Returns, after APPLIED, the loss of the joint batch, before the update. */
 double tn_sync_step_loss(const tn_sync_step *l);

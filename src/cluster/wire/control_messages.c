@@ -178,7 +178,7 @@ static const note_table tables[] = {
     [TN_FRAME_REFUSED] = TABLE(tn_refused_note, refused),
 };
 
-/* Never NULL; asserts that the type carries a note. */
+/* Returns the table of a type, never NULL; asserts that the type carries a note. */
 static const note_table *table_of(tn_frame_type type)
 {
     TN_ASSERT((size_t)type < sizeof tables / sizeof tables[0] && tables[type].size > 0);
@@ -188,7 +188,7 @@ static const note_table *table_of(tn_frame_type type)
 
 /* ---- writing ---- */
 
-/* `size` bytes of UTF-8 at most TN_NOTE_TEXT_MAX long, made of any text. */
+/* Makes UTF-8 of any text, at most TN_NOTE_TEXT_MAX bytes; returns how many. */
 static size_t make_proper(const char *text, char proper[TN_NOTE_TEXT_MAX])
 {
     size_t left = strlen(text);
@@ -256,7 +256,7 @@ static void add_field(tn_text *out, uint32_t number, const note_field *f, const 
     }
 }
 
-/* Whether lists that belong together are equally long; n: of each field. */
+/* Returns whether lists that belong together are equally long; n: of each field. */
 static bool lists_agree(const note_table *table, const uint64_t n[FIELDS_MAX])
 {
     bool agree = true;
@@ -382,7 +382,8 @@ static tn_drop walk(reading *r, tn_bytes in)
     return in.failed || !lists_agree(r->table, r->n) ? TN_DROP_NOTE : TN_DROP_NONE;
 }
 
-/* Room for lists and texts, and for none but the last of a text that is there several times. */
+/* Makes room for lists and texts, and for none but the last of a text that is there several
+ * times. */
 static tn_drop reserve(reading *r)
 {
     uint64_t bytes = r->text_bytes;

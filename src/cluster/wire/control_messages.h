@@ -169,10 +169,10 @@ typedef struct tn_refused_note {
 
 enum { TN_NOTE_TEXT_MAX = 4096, TN_NOTE_LIST_MAX = 1 << 16 };
 
-/* `note` is the struct of the type, which is one that carries a note: tn_beat_note for
- * TN_FRAME_BEAT. */
+/* Writes a note. `note` is the struct of the type, which is one that carries a note: tn_beat_note
+ * for TN_FRAME_BEAT. */
 void tn_note_write(tn_frame_type type, const void *note, tn_text *out);
 
-/* *note is written when TN_DROP_NONE; texts are never NULL. */
+/* Reads a note. *note is written when TN_DROP_NONE; texts are never NULL. */
 tn_drop tn_note_read(void *note, tn_frame_type type, const char *bytes, size_t size,
                      tn_arena *arena) TN_MUST_USE;

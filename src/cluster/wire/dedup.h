@@ -39,11 +39,11 @@ typedef enum tn_dedup_verdict {
     TN_DEDUP_BEYOND, /* 0, or more than TN_DEDUP_WINDOW above low */
 } tn_dedup_verdict;
 
-/* Any numbers are welcome: they come from outside. */
+/* Checks a request. Any numbers are welcome: they come from outside. */
 tn_dedup_verdict tn_dedup_check(const tn_dedup *o, uint64_t incarnation, uint64_t sequence);
 
-/* The request is applied as a whole. Only after TN_DEDUP_APPLY for it, and once. */
+/* Marks a request that is applied as a whole. Only after TN_DEDUP_APPLY for it, and once. */
 void tn_dedup_mark(tn_dedup *o, uint64_t sequence);
 
-/* A new start of the sender: nothing of it is applied yet. */
+/* Begins a new start of the sender: nothing of it is applied yet. */
 void tn_dedup_begin(tn_dedup *o, uint64_t incarnation);

@@ -24,7 +24,7 @@ static inline float float_of(uint32_t bits)
     return tn_load_f32(&bits);
 }
 
-/* Both are computed, one is taken: a branch would keep loops from being vectorised. */
+/* Computes both, and takes one: a branch would keep loops from being vectorised. */
 static inline uint32_t choose(bool first, uint32_t a, uint32_t b)
 {
     uint32_t mask = 0U - (uint32_t)first;
@@ -60,7 +60,7 @@ static inline float of_bf16(uint16_t half)
     return float_of((uint32_t)half << 16);
 }
 
-/* Whether any of n floats reaches `limit`. */
+/* Returns whether any of n floats reaches `limit`. */
 TN_HOT static uint32_t any_reaches(const float *restrict from, size_t n, uint32_t limit)
 {
     uint32_t any = 0;
@@ -98,7 +98,7 @@ TN_HOT static void read_bf16(const char *restrict from, size_t n, float *restric
     }
 }
 
-/* Whether any of n numbers of 16 bits has all bits of its exponent. */
+/* Returns whether any of n numbers of 16 bits has all bits of its exponent. */
 TN_HOT static uint32_t any_exponent_u16(const char *restrict from, size_t n, uint16_t exponent)
 {
     uint16_t any = 0;
@@ -118,7 +118,7 @@ TN_HOT static uint32_t any_exponent_u32(const char *restrict from, size_t n)
     return any;
 }
 
-/* The caller has checked that all are finite. */
+/* Converts; the caller has checked that all are finite. */
 static void convert(tn_values kind, const char *from, size_t n, float *to)
 {
     if (kind == TN_VALUES_F32) {

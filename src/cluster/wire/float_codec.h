@@ -57,6 +57,6 @@ size_t tn_values_gather(tn_values kind, const tn_keyset *keys, tn_key_order orde
 
 size_t tn_values_read(tn_values kind, const char *from, size_t n, float *to) TN_MUST_USE;
 
-/* The way back of tn_values_gather; the other rows are left alone. */
+/* Undoes tn_values_gather; the other rows are left alone. */
 size_t tn_values_scatter(tn_values kind, const char *from, const tn_keyset *keys,
                          tn_key_order order, float *rows) TN_MUST_USE;

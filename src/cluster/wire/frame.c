@@ -86,7 +86,7 @@ static uint32_t crc_of(const char *message, uint64_t bytes)
     return tn_crc32c(crc, message + TN_FRAME_HEAD, bytes);
 }
 
-/* Whether these bytes arrived as they were sent, in this version of the protocol. */
+/* Checks that these bytes arrived as they were sent, in this version of the protocol. */
 static tn_drop check_bytes(const char *message, size_t size, const tn_frame_limits *limits)
 {
     return size < TN_FRAME_HEAD                           ? TN_DROP_SHORT
@@ -114,7 +114,7 @@ static tn_frame head_of(const char *message)
     return f;
 }
 
-/* Whether the header is possible. `s` may be NULL. */
+/* Checks that the header is possible. `s` may be NULL. */
 static tn_drop check_head(const spec *s, const tn_frame *f, const tn_frame_limits *limits)
 {
     bool bound = s == NULL || s->in_session;

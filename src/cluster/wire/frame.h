@@ -88,8 +88,8 @@ typedef struct tn_frame_limits {
     uint32_t count_max[TN_FRAME_COUNTS];
 } tn_frame_limits;
 
-/* *out is written when TN_DROP_NONE, and when TN_DROP_SESSION, so that its sender can be refused:
- * then without a payload, unchecked, and of type 0 when that is not known. */
+/* Reads a frame. *out is written when TN_DROP_NONE, and when TN_DROP_SESSION, so that its sender
+ * can be refused: then without a payload, unchecked, and of type 0 when that is not known. */
 tn_drop tn_frame_read(tn_frame *out, const void *message, size_t size,
                       const tn_frame_limits *limits) TN_MUST_USE;
 
@@ -97,7 +97,7 @@ tn_drop tn_frame_read(tn_frame *out, const void *message, size_t size,
  * already. Does not read frame->payload. */
 void tn_frame_seal(char *message, const tn_frame *frame);
 
-/* The flags of floats in these kinds, and the kinds of flags. */
+/* Convert between kinds of floats and their flags. */
 static inline uint8_t tn_frame_flags(tn_values rows, tn_values dense)
 {
     return (uint8_t)((uint32_t)rows | (uint32_t)dense << 2);

@@ -33,7 +33,7 @@ static uint8_t width_of(uint64_t most)
     return most == 0 ? 0 : (uint8_t)((71 - (uint32_t)__builtin_clzll(most)) / 8);
 }
 
-/* Between the i-th key and the one before. */
+/* Returns the difference between the i-th key and the one before. */
 static inline uint64_t delta_of(const tn_keyset *keys, const uint32_t *index, uint32_t i)
 {
     return keys->key[index[i]] - keys->key[index[i - 1]] - 1;
@@ -165,7 +165,7 @@ static bool grow(tn_keyblock *block, uint32_t n, uint32_t n_partitions)
     return true;
 }
 
-/* Keys, and in which partitions they are. */
+/* Reads keys, and in which partitions they are. */
 static tn_drop read_keys(const struct tn_key_room *room, uint64_t key, cursor *deltas, uint32_t n)
 {
     const uint32_t n_partitions = room->n_partitions;
@@ -236,7 +236,7 @@ static tn_drop read_counts(const struct tn_key_room *room, cursor *shows, cursor
     return narrow ? TN_DROP_NONE : TN_DROP_KEYS_WIDTH;
 }
 
-/* Whether the block is `size` bytes long with n keys: proves n. */
+/* Checks that the block is `size` bytes long with n keys: proves n. */
 static tn_drop check_size(const char *from, uint64_t size, uint32_t n)
 {
     if (size < TN_KEYBLOCK_HEAD) {
@@ -255,7 +255,8 @@ static tn_drop check_size(const char *from, uint64_t size, uint32_t n)
     return size == bytes_of(width, n) ? TN_DROP_NONE : TN_DROP_KEYS_SIZE;
 }
 
-/* Ascending keys are the owner's when the first and the last one are. */
+/* Returns whether all keys are the owner's: ascending ones are when the first and the last one
+ * are. */
 static bool owned(const uint64_t *key, uint32_t n, const tn_keyblock_rules *rules)
 {
     const tn_owners *o = rules->owners;
@@ -346,7 +347,7 @@ static void merge(const tn_key_place *from, uint32_t middle, uint32_t n, tn_key_
     }
 }
 
-/* `list` has n places, `other` as many. Returns the one in which they are sorted. */
+/* Sorts `list`, which has n places, `other` as many. Returns the one in which they are sorted. */
 static const tn_key_place *sort(tn_key_place *list, tn_key_place *other, uint32_t n)
 {
     for (uint32_t at = 0; at < n; at += RUN) {

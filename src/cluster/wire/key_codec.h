@@ -54,14 +54,14 @@ typedef struct tn_keyblock_shape {
     uint8_t width[TN_KEY_ARRAYS];
 } tn_keyblock_shape;
 
-/* The keys of `peer`, ascending. With n of them: scratch has room for 2 n, index for n, which is
- * lent to the result. */
+/* Sorts the keys of `peer`, ascending. With n of them: scratch has room for 2 n, index for n, which
+ * is lent to the result. */
 tn_key_order tn_keyblock_sort(const tn_keyset *keys, uint32_t peer, tn_key_place *scratch,
                               uint32_t *index);
 
 tn_keyblock_shape tn_keyblock_measure(const tn_keyset *keys, tn_key_order order);
 
-/* `to` has room for shape->bytes. */
+/* Writes the block to `to`, which has room for shape->bytes. */
 void tn_keyblock_write(const tn_keyset *keys, tn_key_order order, const tn_keyblock_shape *shape,
                        char *to);
 

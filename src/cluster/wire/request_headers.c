@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-/* -0 is not: it would not be written back as it came. */
+/* Returns whether x is finite and not negative. -0 is refused: it would not be written back as it
+ * came. */
 static bool in_range(double x)
 {
     return isfinite(x) && signbit(x) == 0;

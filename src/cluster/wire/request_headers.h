@@ -58,7 +58,7 @@ tn_drop tn_push_params_get(tn_push_params *out, const char *payload) TN_MUST_USE
 tn_drop tn_rows_params_get(tn_rows_params *out, const char *payload) TN_MUST_USE;
 tn_drop tn_dense_params_get(tn_dense_params *out, const char *payload) TN_MUST_USE;
 
-/* SHARE: n doubles. TN_DROP_VALUES: one is not finite. */
+/* Reads a SHARE: n doubles. TN_DROP_VALUES: one is not finite. */
 tn_drop tn_share_get(double *out, uint32_t n, const char *payload) TN_MUST_USE;
 
 /* Bits for n keys, in the order of the message; `to` has room for (n + 7) / 8 bytes. */
