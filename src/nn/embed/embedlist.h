@@ -49,11 +49,11 @@ static inline tn_real tn_weight_of(const tn_bag *bag, uint32_t entry)
     return bag->weight == NULL ? 1 : (tn_real)bag->weight[entry];
 }
 
-/* Whether a node is an embedding whose slots all have vectors of this width, pooled by sum; and,
- * for embed_sum, the list of one of width 1, all slots in one column. */
+/* Returns whether a node is an embedding whose slots all have vectors of this width, pooled by sum;
+ * and, for embed_sum, the list of one of width 1, all slots in one column. */
 bool tn_embed_is_summed(const tn_node *embed, uint32_t dim);
 tn_embed_list *tn_embed_one_column(tn_graph *g, const tn_node *embed);
-/* Whether training can do ffm(embed) without a matrix. */
+/* Returns whether training can do ffm(embed) without a matrix. */
 bool tn_embed_can_ffm(const tn_node *embed, uint32_t dim);
 
 void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by);

@@ -296,8 +296,8 @@ static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const
     }
 }
 
-/* Whether all slots of a block are plain sums of vectors of one width, as they nearly always are.
- */
+/* Returns whether all slots of a block are plain sums of vectors of one width, as they nearly
+ * always are. */
 static bool all_plain(const tn_embed_walk *w, const tn_row_block *b, uint32_t dim)
 {
     bool plain = true;
@@ -356,7 +356,7 @@ TN_HOT static void add_plain_block(const tn_embed_walk *w, const tn_row_block *b
     TN_UNROLLED(add_block, dim, w, b);
 }
 
-/* Width of the vectors that a block's first slot in the list has; 0: none is in it. */
+/* Returns the width of the vectors that a block's first slot in the list has; 0: none is in it. */
 static uint32_t dim_of(const tn_embed_list *e, const tn_row_block *b)
 {
     uint32_t dim = 0;

@@ -156,7 +156,7 @@ static void fold_slot(const tn_node *y, uint32_t i, tn_range rows, const fm_rows
     }
 }
 
-/* The sum over all pairs from s and sum_i v_i^2, which is used up. */
+/* Returns the sum over all pairs from s and sum_i v_i^2, which is used up. */
 static tn_real sum_of_pairs(uint32_t dim, const tn_real *sum, tn_real *squares)
 {
     for (uint32_t c = 0; c < dim; c++) {

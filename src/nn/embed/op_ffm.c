@@ -155,7 +155,7 @@ TN_HOT static tn_real pairs_any(const ffm_row *x)
     return total;
 }
 
-/* Sum over f < g of <field[f][g], field[g][f]>. */
+/* Returns the sum over f < g of <field[f][g], field[g][f]>. */
 static tn_real ffm_pairs(const ffm_row *x)
 {
     return x->dim == FOUR ? pairs_4(x) : pairs_any(x);
@@ -455,7 +455,7 @@ static void fold_own(const view *v, uint32_t row, tn_range tile, folded *f)
     }
 }
 
-/* An example with other slots than those of one plain value: tile by tile. */
+/* Returns the pairs of an example with other slots than those of one plain value, tile by tile. */
 static tn_real folded_pairs(const view *v, uint32_t row)
 {
     folded f;
@@ -561,7 +561,8 @@ static void back_block(const view *v, uint32_t row, const ffm_row *x, const tn_r
     }
 }
 
-/* Whether four blocks are all rows of four slots side by side; *first: of these in the list. */
+/* Returns whether four blocks are all rows of four slots side by side; *first: of these in the
+ * list. */
 static bool is_four(const view *v, const tn_row_block *block, uint32_t n, uint32_t *first)
 {
     *first = tn_use_of(v->e, block->slot[0])->i;

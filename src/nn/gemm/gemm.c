@@ -199,8 +199,8 @@ size_t tn_words_size(size_t k, size_t n)
     return tn_bf16_words(k) * words_stride(n);
 }
 
-/* The upper half of a float that has `low` below it and is nearest to w. Never a denormal, which is
- * slow to multiply by: 0 instead, or 2^-60 where `low` would make one of it. */
+/* Returns the upper half of a float that has `low` below it and is nearest to w. Never a denormal,
+ * which is slow to multiply by: 0 instead, or 2^-60 where `low` would make one of it. */
 static uint32_t upper_half(tn_real w, uint32_t low)
 {
     const int64_t most = 0x7f7f;

@@ -25,7 +25,7 @@ enum { LANES = 16, ROWS = 12, ROWS_OF_3 = 8, ROWS_OF_4 = 6 };
 const tn_kernels tn_kernels_bf16 = {"avx512_bf16", LANES,      VECTORS,         run_blocks,
                                     NULL,          copy_panel, tn_transpose_8x8};
 
-/* The first of 16 that there are. */
+/* Returns the first of 16 that there are. */
 static __mmask16 first(size_t n)
 {
     return (__mmask16)(n >= LANES ? 0xffff : (1U << n) - 1);

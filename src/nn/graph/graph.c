@@ -199,7 +199,7 @@ tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols, bool wants_grad)
     return n;
 }
 
-/* Whether `name` is a parameter of this shape that may be had here, or still free. */
+/* Returns whether `name` is a parameter of this shape that may be had here, or still free. */
 static bool is_fit(const tn_graph *g, const tn_params *params, const char *name, tn_shape shape,
                    bool shared)
 {
@@ -217,7 +217,7 @@ typedef struct param_kind {
     tn_init init;
 } param_kind;
 
-/* The node of a slice, the same one whenever it is asked for again. */
+/* Returns the node of a slice, the same one whenever it is asked for again. */
 static tn_node *param_node(tn_graph *g, tn_params *params, const char *name, tn_shape shape,
                            const param_kind *as)
 {

@@ -94,7 +94,8 @@ tn_node *tn_param(tn_graph *g, tn_params *params, const char *name, tn_shape sha
 /* The same, but of one that this made before, by the same name, whatever the chapter. */
 tn_node *tn_shared_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape,
                          tn_init init);
-/* A running value: saved and sent like a weight, touched by no optimizer. Begins as `value`. */
+/* Adds a running value: saved and sent like a weight, touched by no optimizer. Begins as
+ * `value`. */
 tn_node *tn_running(tn_graph *g, tn_params *params, const char *name, tn_shape shape, double value);
 /* tn_params_freeze for a parameter node (a bias right in front of a batch norm). */
 void tn_param_freeze(tn_node *param);
@@ -141,8 +142,8 @@ double tn_weight_sum(const tn_real *weight, uint32_t rows);
 
 void tn_forward(tn_graph *g, const tn_graph_feed *feed);
 
-/* The loss of the last forward: sum of w_i l_i over the rows, divided by W (of the joint batch, if
- * it is part of one). In double, by index. */
+/* Returns the loss of the last forward: sum of w_i l_i over the rows, divided by W (of the joint
+ * batch, if it is part of one). In double, by index. */
 double tn_graph_loss(const tn_graph *g);
 
 /* Clears all gradients, then adds: parameters' grads in params, rows' grads in sparse->grads. */
@@ -151,7 +152,7 @@ void tn_backward(tn_graph *g);
 /* Name of the first node whose value (or gradient) is not finite, or NULL. For messages. */
 const char *tn_graph_not_finite(const tn_graph *g);
 
-/* Whether the latest backward has left finite gradients of all rows of the batch. */
+/* Returns whether the latest backward has left finite gradients of all rows of the batch. */
 bool tn_graph_rows_finite(const tn_graph *g);
 
 tn_node *tn_graph_node(const tn_graph *g, uint32_t i);       /* NULL past the end */

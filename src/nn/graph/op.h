@@ -69,7 +69,7 @@ typedef struct tn_step_info {
     bool training;
 } tn_step_info;
 const tn_step_info *tn_info(const tn_node *self);
-/* Whether running values move: a training step over rows whose weights are not all 0. */
+/* Returns whether running values move: a training step over rows whose weights are not all 0. */
 bool tn_moves(const tn_node *self);
 
 static inline tn_real *tn_val_row(const tn_node *n, size_t row)
@@ -87,13 +87,15 @@ static inline void tn_clear(tn_real *row, size_t n)
     memset(row, 0, n * sizeof *row);
 }
 
-/* Whether self's backward adds to the operand's gradient or, as its first writer, assigns it. */
+/* Returns whether self's backward adds to the operand's gradient or, as its first writer, assigns
+ * it. */
 static inline bool tn_adds(const tn_node *self, const tn_node *operand)
 {
     return operand->first_writer != self;
 }
 
-/* The row of the operand's gradient that self adds to; its first writer clears it before. */
+/* Returns the row of the operand's gradient that self adds to; its first writer clears it
+ * before. */
 static inline tn_real *tn_grad_row_to_add(const tn_node *self, const tn_node *operand, size_t row)
 {
     tn_real *grad = tn_grad_row(operand, row);

@@ -40,7 +40,8 @@ tn_status tn_params_open(tn_params **out, tn_error *err) TN_MUST_USE;
 tn_status tn_params_reserve(tn_params *p, size_t bytes, tn_error *err) TN_MUST_USE;
 void tn_params_free(tn_params *p); /* NULL is fine */
 
-/* Index of the slice. A known name must have the same shape. train false: a running value. */
+/* Returns the index of the slice. A known name must have the same shape. train false: a running
+ * value. */
 uint32_t tn_params_add(tn_params *p, const char *name, uint32_t rows, uint32_t cols, bool train,
                        tn_init init);
 tn_status tn_params_seal(tn_params *p, tn_error *err) TN_MUST_USE;

@@ -31,7 +31,8 @@ static tn_init constant(double value)
     return (tn_init){.kind = TN_INIT_CONSTANT, .a = value};
 }
 
-/* The activation called tn_activation_words[i], with parameters of its own where it has some. */
+/* Returns the activation called tn_activation_words[i], with parameters of its own where it has
+ * some. */
 static tn_node *activate(const tn_net *net, const char *name, tn_node *x, uint32_t activation)
 {
     const char *word = tn_activation_words[activation];
@@ -98,7 +99,7 @@ static bool norm_fits(const dense_opts *o, const tn_layer_args *args)
     return true;
 }
 
-/* The node of a batch norm whose parameters are named after `layer`; `gamma`: an index into
+/* Returns the node of a batch norm whose parameters are named after `layer`; `gamma`: an index into
  * tn_bn_gamma_words. */
 static tn_node *normalise(const tn_net *net, const char *layer, const char *node, tn_node *x,
                           const tn_batch_norm_attr *attr, uint32_t gamma)

@@ -34,7 +34,7 @@
 #define PAIRS_NORMALISE(type)                                                                      \
     TN_FIELD_BOOL(type, normalise, "false", "divide by the sum of the example's squared values")
 
-/* Whether the input is an embedding. False: reported. */
+/* Returns whether the input is an embedding. False: reported. */
 static bool is_embedded(const tn_layer_args *args, const char *option)
 {
     const tn_node *x = args->in[0];
@@ -45,7 +45,7 @@ static bool is_embedded(const tn_layer_args *args, const char *option)
     return x->op == &tn_op_embed;
 }
 
-/* Whether the input is an embedding whose slots are plain sums. False: reported. */
+/* Returns whether the input is an embedding whose slots are plain sums. False: reported. */
 static bool is_summed(const tn_layer_args *args, const char *option)
 {
     const tn_node *x = args->in[0];
@@ -69,7 +69,7 @@ static tn_node *values_norm(const tn_net *net, const tn_layer_args *args)
     return TN_LAYER_NODE(net, embed_norm, args->name, ".norm", TN_IN(args->in[0]), NULL);
 }
 
-/* Whether there are two slots to pair. False: reported. */
+/* Returns whether there are two slots to pair. False: reported. */
 static bool has_slots(const tn_layer_args *args, const char *layer, uint64_t n)
 {
     const tn_node *x = args->in[0];
@@ -84,8 +84,8 @@ static bool has_slots(const tn_layer_args *args, const char *layer, uint64_t n)
     return false;
 }
 
-/* Whether there is anything to pair: two slots, or one that may have several values, which then are
- * paired with each other even if nobody asks for it. False: reported. */
+/* Returns whether there is anything to pair: two slots, or one that may have several values, which
+ * then are paired with each other even if nobody asks for it. False: reported. */
 static bool has_pairs(const tn_layer_args *args, uint32_t dim)
 {
     const tn_node *x = args->in[0];

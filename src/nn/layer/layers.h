@@ -77,7 +77,7 @@ typedef struct tn_layer {
 extern const tn_layer *const tn_all_layers[]; /* NULL-terminated, in the order of layers.def */
 const tn_layer *tn_layer_find(const char *name);
 
-/* The node that carries the layer's value. NULL: a fault was reported to args->diag. */
+/* Returns the node that carries the layer's value. NULL: a fault was reported to args->diag. */
 tn_node *tn_layer_build(const tn_layer *layer, const tn_net *net, const tn_layer_args *args);
 
 /* `op` on x called `node`; parameters "<layer>.<param>": gamma and var begin as 1, others as 0. */
@@ -88,8 +88,8 @@ extern const char *const tn_activation_words[]; /* NULL-terminated; 0 is "none" 
 extern const char *const tn_bn_gamma_words[];   /* NULL-terminated; 0 is "one" */
 enum { TN_ACTIVATION_RELU = 1 };
 
-/* A parameter that the user has named: the one that another layer has under this name, or a new
- * one. NULL, reported: that one has another shape, or the name is too long. */
+/* Returns a parameter that the user has named: the one that another layer has under this name, or a
+ * new one. NULL, reported: that one has another shape, or the name is too long. */
 tn_node *tn_layer_named_param(const tn_net *net, const tn_layer_args *args, const char *name,
                               tn_shape shape, tn_init init);
 
@@ -105,7 +105,7 @@ uint32_t tn_layer_slot_width(const tn_layer_args *args, uint32_t dim, const char
                      "per_slot: width of one slot; 0: that of the embedding input")
 bool tn_layer_per_slot(const tn_layer_args *args, bool per_slot, uint32_t dim, uint32_t *out);
 
-/* Whether the widths in `hidden` are whole numbers, at most 64 of them. False: reported. */
+/* Returns whether the widths in `hidden` are whole numbers, at most 64 of them. False: reported. */
 bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag);
 
 /* "<name><suffix>" and "<name>.<i>", in the caller's buffer. Longer names were refused before. */
@@ -117,8 +117,9 @@ const char *tn_layer_numbered(char out[TN_LAYER_NAME_MAX], const char *name, uin
     tn_apply((net)->g, &tn_op_##op,                                                                \
              tn_layer_name((char[TN_LAYER_NAME_MAX]){0}, (layer), (suffix)), __VA_ARGS__)
 
-/* The parameter "<layer><suffix>", or as net->weights calls it, and the running value of that name.
- * Where that one has another shape, a fault is reported, and the layer gets one to go on with. */
+/* Returns the parameter "<layer><suffix>", or as net->weights calls it, and the running value of
+ * that name. Where that one has another shape, a fault is reported, and the layer gets one to go on
+ * with. */
 tn_node *tn_layer_param(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
                         tn_init init);
 tn_node *tn_layer_running(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,

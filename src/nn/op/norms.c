@@ -609,7 +609,7 @@ static void zscore_forward_part(tn_node *y, tn_range cols)
     }
 }
 
-/* The state after the batch. */
+/* Returns the state after the batch. */
 static tn_wide added(const tn_node *y, uint32_t col, tn_wide past, double freeze_rows)
 {
     return tn_parts_of(y)->all != NULL ? merge(past, joint_moments(y, col))

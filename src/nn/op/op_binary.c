@@ -111,7 +111,7 @@ static void pair_backward(tn_node *y, tn_range rows, pair_fn *const slope[2])
         }                                                                                          \
     }
 
-/* A second operand, of a quotient away from 0. */
+/* Returns a second operand, of a quotient away from 0. */
 static tn_node *second(tn_graph *g, const tn_op *op, uint32_t cols)
 {
     tn_node *x = tn_input(g, NULL, cols, true);

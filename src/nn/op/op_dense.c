@@ -35,7 +35,7 @@ enum {
     COLS = 128,  /* and columns */
 };
 
-/* Whether y = x W multiplies so: W is no single column. */
+/* Returns whether y = x W multiplies so: W is no single column. */
 static bool bf16_wanted(const tn_node *y)
 {
     return y->graph->opts.bf16 && y->in[1]->shape.cols > 1;

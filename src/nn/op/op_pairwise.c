@@ -56,7 +56,7 @@ static chains chains_of(const tn_node *l)
     return c;
 }
 
-/* The first row of the group of `row`, which may be itself. */
+/* Returns the first row of the group of `row`, which may be itself. */
 static uint32_t find_first(const chains *c, const tn_graph_feed *feed, uint32_t row)
 {
     const uint64_t group = feed->group[row];

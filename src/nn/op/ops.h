@@ -58,11 +58,11 @@ typedef struct tn_dense_attr {
     uint32_t activation; /* 0 none, 1 relu, 2 leaky_relu, 3 sigmoid, 4 tanh */
     double slope;        /* slope of leaky_relu */
 } tn_dense_attr;
-/* Whether n is an activation that a dense layer can do itself, and as which. */
+/* Returns whether n is an activation that a dense layer can do itself, and as which. */
 bool tn_dense_activation(const tn_node *n, tn_dense_attr *out);
 
-/* An activation without parameters by the name of its operator, leaky_relu with slope .01; NULL:
- * none of that name. */
+/* Adds an activation without parameters by the name of its operator, leaky_relu with slope .01;
+ * NULL: none of that name. */
 tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *activation);
 
 typedef struct tn_batch_norm_attr {
@@ -124,7 +124,7 @@ typedef struct tn_ffm_attr {
     uint32_t fields;
     uint32_t dim;
 } tn_ffm_attr;
-/* Whether x [B, fields * fields * dim] is an example's fields side by side. */
+/* Returns whether x [B, fields * fields * dim] is an example's fields side by side. */
 bool tn_ffm_fits(const tn_ffm_attr *attr, const tn_node *x);
 
 /* Constants of bce, of focal and of huber. The other losses have none. */

@@ -204,7 +204,7 @@ static bool fuse_embedding(tn_graph *g, tn_node *n)
     return true;
 }
 
-/* The dense layer that `n` can be made of; false: none. */
+/* Returns the dense layer that `n` can be made of; false: none. */
 static bool fuse_one(tn_graph *g, tn_node *n)
 {
     tn_dense_attr attr = {0};

@@ -162,7 +162,7 @@ static void pass_place(tn_graph *g)
     }
 }
 
-/* How many operands of n live in the group of `root`. */
+/* Returns how many operands of n live in the group of `root`. */
 static uint32_t operands_in(const tn_node *n, const tn_node *root)
 {
     uint32_t count = 0;
@@ -288,7 +288,7 @@ typedef struct planner {
     size_t size;
 } planner;
 
-/* A free piece whose rows lie as those of `n` do, else a new one at the end. */
+/* Returns a free piece whose rows lie as those of `n` do, else a new one at the end. */
 static size_t take_piece(planner *p, const tn_node *n, size_t size, bool share)
 {
     const tn_node_place *life = n->place;

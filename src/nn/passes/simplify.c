@@ -58,7 +58,7 @@ static void compute_row(tn_node *n, tn_real *room)
     n->op->forward(n, (tn_range){0, 1});
 }
 
-/* Whether all columns of the row are one number, which a constant can be. */
+/* Returns whether all columns of the row are one number, which a constant can be. */
 static bool is_uniform(const tn_node *n)
 {
     const tn_real first = n->val[0];
@@ -123,7 +123,7 @@ static bool same_value(const tn_node *a, const tn_node *b)
            memcmp(a->in, b->in, a->n_in * sizeof(tn_node *)) == 0 && same_attr(a, b);
 }
 
-/* An older node of the same value; NULL: none. */
+/* Returns an older node of the same value; NULL: none. */
 static tn_node *find_twin(const tn_graph *g, const tn_node *n)
 {
     if (n->place->kept || n->place->wants_grad || !is_plain(n) ||
