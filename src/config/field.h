@@ -9,7 +9,7 @@
  *         TN_FIELD_END,
  *     };
  *
- * A default is written as it would stand in YAML; "~" is "not set": NULL for texts, trees and
+ * A default is written as it is written in YAML; "~" is "not set": NULL for texts, trees and
  * lists, NAN for reals, TN_UNSET_U32 and TN_UNSET_U64 for counts and choices, false; a fallback of
  * NULL makes the option required. A user's "~" is the same as not writing the key. Texts and lists
  * live in the binder's arena. A number may be one of `words` instead (threads: all): row U32W and

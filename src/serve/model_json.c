@@ -33,7 +33,7 @@ typedef struct reading {
     tn_target target; /* target of the caller, if it judges */
     const char *what;
     tn_slot_opts *opts;   /* all slots, then all numbers */
-    const tn_tree **tree; /* source of each of them */
+    const tn_tree **tree; /* JSON of each of them, as a tree */
     tn_pool *pool;        /* per slot */
     uint32_t *pool_k;
     bool means; /* the input at hand says "pool":"mean", whatever its slots do */

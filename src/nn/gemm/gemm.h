@@ -102,7 +102,7 @@ bool tn_gemm_words(const tn_products *by, size_t k, size_t n, const tn_real *a,
 /* Matrices rounded to bfloat16, for products with sums in float.
  *
  * A bfloat16 is the upper half of a float, rounded to the nearest, ties to even. A product adds two
- * terms per step, so the two of a pair stand in one word of 32 bits, the first in the lower half:
+ * terms per step, so the two of a pair are in one word of 32 bits, the first in the lower half:
  *
  *     rows    [m, k]  ->  [m, k/2]     word (i, p) = x[i][2p], x[i][2p+1]     left factor
  *     pairs   [k, n]  ->  [k/2, n]     word (p, j) = x[2p][j], x[2p+1][j]     right factor
