@@ -35,7 +35,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* One panel of columns over one depth. */
+/* Multiplies one panel of columns over one depth. */
 static void panel_product(const tn_kernels *kernels, tn_dims d, tn_gemm_block *block, bool packs)
 {
     _Alignas(64) tn_real panel[DEPTH_ALONG * PANEL_MAX];
@@ -122,7 +122,7 @@ tn_products tn_products_own(const tn_kernels *kernels)
     return (tn_products){.name = kernels->name, .multiply = own_multiply, .kernels = kernels};
 }
 
-/* One column: a dot product per row. */
+/* Multiplies by one column: a dot product per row. */
 static void one_column(tn_dims d, tn_mat a, const tn_real *x, tn_product c)
 {
     for (size_t i = 0; i < d.m; i++) {

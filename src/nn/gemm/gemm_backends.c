@@ -101,7 +101,7 @@ typedef struct test_matrices {
     tn_real c[TEST * TEST_STRIDE];
 } test_matrices;
 
-/* Small integers: every order of additions gives the same sum. */
+/* Fills with small integers: every order of additions gives the same sum. */
 static void fill(test_matrices *t)
 {
     for (int i = 0; i < TEST * TEST_STRIDE; i++) {

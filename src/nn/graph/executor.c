@@ -69,7 +69,7 @@ static tn_rows_fn *rows_pass(const tn_node *n, bool backward)
     return backward ? n->op->backward : n->op->forward;
 }
 
-/* In pieces that the operator likes. */
+/* Runs a pass in pieces that the operator likes. */
 static void do_node(tn_node *n, tn_range rows, tn_rows_fn *pass)
 {
     uint32_t size = tile_size(n, false);
@@ -78,7 +78,7 @@ static void do_node(tn_node *n, tn_range rows, tn_rows_fn *pass)
     }
 }
 
-/* A span of the node in `lane`; nothing where none is recorded. */
+/* Begins a span of the node in `lane`; does nothing where none is recorded. */
 static void begin_node(tn_lane *lane, const tn_node *n, bool backward)
 {
     tn_span_part(lane, backward ? TN_PHASE_BACKWARD : TN_PHASE_FORWARD, n->place->label);
@@ -175,7 +175,7 @@ static uint32_t n_blocks_of(const tn_graph *g)
     return s != NULL && s->grads != NULL ? s->n_blocks : 0;
 }
 
-/* Some node wants several blocks at once. */
+/* Returns 1, or several where some node wants several blocks at once. */
 static uint32_t blocks_together(const tn_graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -186,7 +186,7 @@ static uint32_t blocks_together(const tn_graph *g)
     return 1;
 }
 
-/* All embedding nodes on a block or some, while their gradients are in cache. */
+/* Runs all embedding nodes on a block or some, while their gradients are in cache. */
 static void do_blocks(tn_graph *g, tn_range blocks)
 {
     const tn_row_block *block = &g->feed.sparse->block[blocks.from];
@@ -328,7 +328,8 @@ tn_status tn_parts_init(tn_graph *g, tn_error *err)
     return g->parts.own != NULL ? TN_OK : TN_E_MEMORY;
 }
 
-/* After a failure the step goes on with what this peer has: it is void, as the caller knows. */
+/* Exchanges parts. After a failure the step goes on with its own: it is void, as the caller
+ * knows. */
 static void exchange_parts(const tn_node *self)
 {
     tn_graph *g = self->graph;
@@ -355,7 +356,7 @@ static void run_statistics_of(tn_node *n, bool backward)
     }
 }
 
-/* Two nodes that share a parameter may not add to it at once. */
+/* Returns whether another node writes to a parameter of this one, which two may not do at once. */
 static bool shares_parameter(const tn_node *n)
 {
     for (uint32_t k = 0; k < n->n_in; k++) {
@@ -366,8 +367,8 @@ static bool shares_parameter(const tn_node *n)
     return false;
 }
 
-/* `pass` of every node of g->order, all tiles in one run as far as that is possible. Gradients of
- * rows wait for the same as those of parameters, so they are tiles of the same run. */
+/* Runs `pass` of every node of g->order, all tiles in one run as far as that is possible. Gradients
+ * of rows wait for the same as those of parameters, so they are tiles of the same run. */
 static void run_all_columns(tn_graph *g, uint32_t n_order, column_pass pass)
 {
     columns c = {.g = g, .node = g->columns, .pass = pass};
@@ -397,7 +398,7 @@ static void run_all_columns(tn_graph *g, uint32_t n_order, column_pass pass)
 
 /* ---- a step ---- */
 
-/* Node after node of g->order: column passes at once, row passes as late as they may be. */
+/* Runs node after node of g->order: column passes at once, row passes as late as they may be. */
 static void sweep_order(tn_graph *g, uint32_t n_order, bool backward)
 {
     sweep s = {.g = g, .node = g->sweep, .backward = backward};

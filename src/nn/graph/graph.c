@@ -82,7 +82,7 @@ const char *tn_graph_copy_text(tn_graph *g, const char *text)
     return copy;
 }
 
-/* "mul.3": the operator's name and a number that no other node has. */
+/* Returns "mul.3": the operator's name and a number that no other node has. */
 static const char *free_name(tn_graph *g, const char *stem)
 {
     char name[NAME_MAX_BYTES];

@@ -87,7 +87,7 @@ typedef struct dense_opts {
         TN_FIELD_F64(dense_opts, dropout, "0", 0, 0.999, "",                                       \
                      "share of units set to 0 while training")
 
-/* False: reported. */
+/* Returns false after a report. */
 static bool norm_fits(const dense_opts *o, const tn_layer_args *args)
 {
     if (o->bn_gamma != 0 && !o->batch_norm) {
@@ -126,7 +126,7 @@ static dense_weights own_weights(const tn_net *net, const char *name, tn_shape s
     return wb;
 }
 
-/* [B,n] -> [B,units]; of `opts` all but what the weights are. */
+/* Builds [B,n] -> [B,units]; of `opts` all but what the weights are. */
 static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, dense_weights wb,
                             const dense_opts *opts)
 {
@@ -165,7 +165,7 @@ static const tn_field dense_fields[] = {
     TN_FIELD_END,
 };
 
-/* w NULL: reported. */
+/* Finds weights that layers share. w NULL: reported. */
 static dense_weights shared_weights(const tn_net *net, const tn_layer_args *args, tn_shape shape)
 {
     enum { LONGEST = TN_LAYER_NAME_MAX - 32 };
@@ -376,7 +376,7 @@ static const tn_field layer_norm_fields[] = {
     TN_FIELD_END,
 };
 
-/* Slot i is sliced off, normalised as "<name>.<i>" and put beside the others again. */
+/* Slices off slot i, normalises it as "<name>.<i>" and puts it beside the others again. */
 static tn_node *layer_norm_build(const tn_net *net, const tn_layer_args *args)
 {
     const layer_norm_opts *o = args->opts;

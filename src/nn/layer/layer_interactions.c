@@ -152,7 +152,7 @@ static tn_node *bi_interaction_build(const tn_net *net, const tn_layer_args *arg
 const tn_layer tn_layer_bi_interaction = {TN_LAYER_WITH_OPTIONS(
     bi_interaction, "second-order interaction of all pairs of slots, one value per column")};
 
-/* 0, reported: one slot alone, or too many. */
+/* Counts the pairs. 0, reported: one slot alone, or too many. */
 static uint32_t count_pairs(const tn_layer_args *args, uint32_t dim, const char *layer)
 {
     uint64_t slots = args->in[0]->shape.cols / dim;
@@ -290,7 +290,7 @@ static bool can_have_options(const tn_layer_args *args, const ffm_opts *o)
            (!o->normalise || is_embedded(args, "normalise"));
 }
 
-/* All pairs, those within slots included as asked, under `name`. */
+/* Builds all pairs, those within slots included as asked, under `name`. */
 static tn_node *ffm_pairs(const tn_net *net, const tn_layer_args *args, const tn_ffm_attr *a,
                           const char *name)
 {
@@ -377,7 +377,7 @@ static tn_node *product(const tn_net *net, const char *layer, tn_node *x, const 
     return TN_LAYER_NODE(net, matmul, layer, suffix, TN_IN(x, w), NULL);
 }
 
-/* x W or, of low rank, x V U, by the names of the three. */
+/* Builds x W or, of low rank, x V U, by the names of the three. */
 static tn_node *mapped(const tn_net *net, const char *layer, tn_node *x, const char *const which[3],
                        uint32_t rank)
 {
@@ -386,7 +386,7 @@ static tn_node *mapped(const tn_net *net, const char *layer, tn_node *x, const c
                      : product(net, layer, product(net, layer, x, which[1], rank), which[2], cols);
 }
 
-/* x W + b; gated, times sigmoid(x G). */
+/* Builds x W + b; gated, times sigmoid(x G). */
 static tn_node *crossed(const tn_net *net, const char *layer, tn_node *x, const cross_v2_opts *o)
 {
     static const char *const names[][3] = {{"W", "V", "U"}, {"G", "GV", "GU"}};
@@ -435,7 +435,7 @@ static const tn_field fusion_fields[] = {
     TN_FIELD_END,
 };
 
-/* `rule` as for a matrix of these fans, whatever the shape of its parts. */
+/* Returns `rule` as for a matrix of these fans, whatever the shape of its parts. */
 static tn_init of_fans(tn_init rule, double in, double out)
 {
     const bool he = rule.kind == TN_INIT_HE_UNIFORM || rule.kind == TN_INIT_HE_NORMAL;

@@ -118,7 +118,7 @@ static tn_wide merge(tn_wide a, tn_wide b) /* Chan 1979 */
 
 /* ---- moments of columns ---- */
 
-/* Column sums of one row after the other. */
+/* Adds up columns of one row after the other. */
 TN_HOT static void vec_tally(size_t n, double *restrict total, const tn_real *restrict x)
 {
     for (size_t i = 0; i < n; i++) {
@@ -135,7 +135,7 @@ TN_HOT static void vec_tally_square(size_t n, double *restrict total, const tn_r
     }
 }
 
-/* Mean and population variance of columns `cols` (at most a piece) over all rows, two passes. */
+/* Computes mean and population variance of columns `cols` (at most a piece) in two passes. */
 static void find_moments(const tn_node *x, tn_range cols, double *mean, double *var)
 {
     size_t n = cols.to - cols.from;
@@ -218,7 +218,7 @@ static tn_batch_norm_attr rule_of(const tn_node *self)
     return is_dice(self) ? dice : *(const tn_batch_norm_attr *)self->attr;
 }
 
-/* The running value after a batch that says `batch`. */
+/* Moves the running value by the value of a batch. */
 static void move(tn_node *running, uint32_t col, double batch, double decay)
 {
     running->grad[col] = (tn_real)(decay * (double)running->val[col] + (1 - decay) * batch);
@@ -597,7 +597,7 @@ static tn_wide add_rows(const tn_node *x, uint32_t col, tn_wide w, double freeze
     return w;
 }
 
-/* The rows of this batch that are added: those before the freeze_rows-th of all peers. */
+/* Brings the rows of this batch that are added: those before the freeze_rows-th of all peers. */
 static void zscore_forward_part(tn_node *y, tn_range cols)
 {
     const double freeze = ((const tn_zscore_attr *)y->attr)->freeze_rows;

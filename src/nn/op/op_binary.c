@@ -42,7 +42,7 @@ static const tn_real *spread(const tn_node *y, const tn_node *x, size_t r, uint3
     return room;
 }
 
-/* The other way: adds d, of columns from .. from + n of y, to the gradient of x. */
+/* Goes the other way: adds d, of columns from .. from + n of y, to the gradient of x. */
 static void gather(const tn_node *y, const tn_node *x, size_t r, uint32_t from, uint32_t n,
                    const tn_real *d)
 {

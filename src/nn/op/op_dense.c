@@ -46,7 +46,7 @@ static size_t padded(size_t n)
     return (n + LINE - 1) / LINE * LINE;
 }
 
-/* Rounded weights for y. */
+/* Returns rounded weights for y. */
 static tn_product packed(const tn_node *y)
 {
     return (tn_product){y->state, padded(y->in[1]->shape.cols), false};
@@ -78,7 +78,7 @@ static void multiply_rounded(const tn_products *by, tn_dims d, tn_mat a, tn_prod
     }
 }
 
-/* One piece: `rows` of the batch, `cols` of dW; its rows COLS at a time. */
+/* Computes one piece: `rows` of the batch, `cols` of dW; its rows COLS at a time. */
 static void piece_of_weights(tn_node *y, tn_range cols, tn_range rows, bool add)
 {
     _Alignas(64) tn_real left[BATCH / 2 * COLS];
@@ -134,7 +134,7 @@ static uint32_t product_tile(const tn_node *y, bool cols)
     return y->shape.cols <= SMALL ? TILE_COLS_SMALL : TILE_COLS;
 }
 
-/* Without the room to split it. */
+/* Returns the bytes without the room to split it. */
 static size_t own_state_bytes(const tn_node *y)
 {
     tn_shape w = y->in[1]->shape;
@@ -157,7 +157,7 @@ static double product_flops(const tn_node *y)
     return 2.0 * y->shape.rows * w.rows * w.cols;
 }
 
-/* Before forward: rounds W where products are in bfloat16. */
+/* Rounds W before forward where products are in bfloat16. */
 static void product_pack(tn_node *y, tn_range cols)
 {
     const tn_node *w = y->in[1];
@@ -195,7 +195,7 @@ static void split_forward(tn_node *y, tn_product_split *s, tn_range rows)
     }
 }
 
-/* The same row by row, of words (gemm.h): three rows take longer than all of W once. */
+/* Multiplies row by row, of words (gemm.h): three rows take longer than all of W once. */
 static bool few_by_words(const tn_node *y, tn_range rows)
 {
     enum { FEW = 2 };
@@ -247,7 +247,7 @@ static void product_backward(tn_node *y, tn_range rows)
     }
 }
 
-/* Before backward: writes W^T. Columns come in whole vectors, none with another tile's. */
+/* Writes W^T before backward. Columns come in whole vectors, none with another tile's. */
 static void product_transpose(tn_node *y, tn_range cols)
 {
     const tn_node *w = y->in[1];

@@ -23,7 +23,7 @@ static double p_of(const tn_node *y)
     return ((const tn_dropout_attr *)y->attr)->p;
 }
 
-/* One byte per entry: kept or not. */
+/* Returns one byte per entry: kept or not. */
 static size_t dropout_state_bytes(const tn_node *y)
 {
     return (size_t)tn_max_rows(y) * y->shape.cols;

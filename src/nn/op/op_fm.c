@@ -61,7 +61,7 @@ ALWAYS_INLINE void tally(const tn_real *restrict row, uint32_t cols, tn_real *re
     }
 }
 
-/* sum and squares of the fields, field after field. */
+/* Adds up sum and squares of the fields, field after field. */
 TN_HOT static void fm_tally(const tn_real *restrict row, uint32_t cols, uint32_t dim,
                             tn_real *restrict sum, tn_real *restrict squares)
 {
