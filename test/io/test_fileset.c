@@ -7,6 +7,7 @@
 #include "io/read/block_reader.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
+#include "io/source/remote.h"
 #include "setup.h"
 #include "support/test.h"
 
@@ -86,7 +87,8 @@ TEST(items_keep_their_order_and_unknown_schemes_are_refused)
     const char *url = "ftp://host/key";
     const tn_strs remote = {1, &url};
     assert_int_equal(tn_fileset_new(&files, &remote, s.schema, 1, &err), TN_E_DATA);
-    assert_string_equal(err.text, "this build cannot read from ftp://");
+    assert_non_null(strstr(err.text, "ftp://"));
+    assert_non_null(strstr(err.text, "this build"));
     setup_close(&s);
 }
 
@@ -437,6 +439,10 @@ static void keep_line(tn_log_level level, const char *line)
 
 TEST(a_header_without_a_host_is_for_one_host_in_all_lists)
 {
+    bool is = false;
+    if (tn_remote_is("http://a.example/1", &is, NULL) != TN_OK) {
+        skip(); /* src/extra/remote is not built */
+    }
     static const char *const urls[] = {"http://a.example:80/1", "http://a.example:80/2", "x.tsv",
                                        "s3://b/1", "https://c.example/3"};
     setup s;
