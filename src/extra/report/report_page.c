@@ -92,4 +92,5 @@ static tn_status make_html(const tn_eval_result *f, const char *config, tn_text 
     return status;
 }
 
+extern const tn_eval_page tn_eval_page_html;
 const tn_eval_page tn_eval_page_html = {make_html};
