@@ -8,8 +8,8 @@
 #include "config/tree.h"
 #include "io/format/format.h"
 #include "io/read/fileset.h"
-#include "io/source/uri.h"
 #include "io/schema/dataopts.h"
+#include "io/source/uri.h"
 #include "ps/snapshot/manifest.h"
 #include "train/config/days.h"
 

@@ -10,8 +10,8 @@
 #include "config/tree.h"
 #include "io/read/fileset.h"
 #include "io/read/held_rows.h"
-#include "io/source/remote.h"
 #include "io/schema/dataopts.h"
+#include "io/source/remote.h"
 #include "ps/snapshot/manifest.h"
 
 #include <glob.h>
