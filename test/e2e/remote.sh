@@ -107,7 +107,7 @@ ends 8 '8 times without progress' "http://127.0.0.1:1/a.tsv"
 ends 4 'has no lists of names' "$web/*.tsv"
 ends 4 'a user or a password in a URI' "http://me:hidden-password@127.0.0.1:$port/a.tsv"
 ends 4 'a signature or a token in a URI' "$web/a.tsv?sig=hidden-signature"
-ends 4 'this build cannot read from ftp://' "ftp://h/a.tsv"
+ends 4 'this build knows no store of ftp://' "ftp://h/a.tsv"
 TNET_FAIL=library.curl:error ends 3 'data behind a URI need libcurl, which cannot be loaded' "$web/a.tsv"
 chmod 644 secrets
 ends 3 'may be read by others' "$web/a.tsv"

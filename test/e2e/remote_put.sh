@@ -257,14 +257,14 @@ refused "'run.dir' is 's3://b/run', and checkpoints are written to disks only" r
 refused "'run.dir' is '$hdfs/run', and checkpoints" "run.dir=$hdfs/run"
 refused "nothing is written to https://" run.dir=bad export.to=https://h/a
 refused "nothing is written to abfs://" run.dir=bad export.to=abfs://c@a.dfs.core.windows.net/x
-refused "this build cannot read from ftp://" run.dir=bad export.to=ftp://h/a
+refused "this build knows no store of ftp://" run.dir=bad export.to=ftp://h/a
 refused "names no bucket" run.dir=bad export.to=s3:///a
 refused "is a pattern" run.dir=bad 'export.to=s3://b/a*'
 refused "names no file" run.dir=bad eval.predictions=s3://b
 refused "nothing is written to http://" run.dir=bad eval.predictions=http://h/a
 for option in train valid test; do
     expect 4 tnet-train c.yaml run.dir=bad "data.$option=ftp://h/a.tsv"
-    says "this build cannot read from ftp://"
+    says "this build knows no store of ftp://"
     expect 4 tnet-train c.yaml run.dir=bad "data.$option=s3:///a.tsv"
     says "names no bucket"
 done

@@ -22,7 +22,7 @@ tn_status tn_remote_parse(const char *uri, tn_uri *out, const tn_scheme **scheme
             return TN_OK;
         }
     }
-    return tn_fail(err, TN_E_DATA, "this build cannot read from %.*s://", (int)out->scheme.size,
+    return tn_fail(err, TN_E_DATA, "this build knows no store of %.*s://", (int)out->scheme.size,
                    out->scheme.data);
 }
 

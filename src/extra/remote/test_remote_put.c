@@ -279,7 +279,7 @@ TEST(what_cannot_be_written_to_is_refused_unasked)
         {"http://h/a", "nothing is written to http://"},
         {"https://h/a", "nothing is written to https://"},
         {"abfs://c@a.dfs.core.windows.net/x", "hint: s3, gs, webhdfs and swebhdfs are written to"},
-        {"ftp://h/a", "this build cannot"},
+        {"ftp://h/a", "this build knows no store of ftp://"},
         {"s3:///a", "names no bucket"},
         {"s3://b/a*", "is a pattern"},
         {"webhdfs://me:hidden@h/a", "a user or a password in a URI"},
