@@ -16,7 +16,7 @@ enum { COLUMNS = 300, RESUMES_MAX = 50 };
 static const char *const value_names[VALUES] = {"loss", "auc", "lr", "rows_per_s"};
 static const char *const titles[VALUES] = {"loss", "AUC", "learning rate", "rows per second"};
 
-/* Of training, or an evaluation of data.valid; NAN: it has no such value. */
+/* A record of training or of an evaluation of data.valid; NAN: it has no such value. */
 typedef struct record {
     double step, t, value[VALUES];
 } record;
@@ -65,7 +65,7 @@ static tn_status add(records *r, const tn_json *line, double step, tn_error *err
     return TN_OK;
 }
 
-/* What stands behind a start goes on from its step. */
+/* Drops what was recorded after the step of a start, and notes whence the run goes on. */
 static void start(history *h, const tn_json *line, double step)
 {
     const char *from = tn_json_as_str(tn_json_get(line, "resumed_from"));

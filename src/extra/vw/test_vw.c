@@ -241,7 +241,7 @@ static int tear_down(void **state)
 
 GROUP(set_up, tear_down);
 
-/* What becomes of a line, or the fault. */
+/* Returns the line in the other format, or the fault. */
 static const char *converted(datasets *d, const char *line, const char *to, uint32_t flags)
 {
     const char *out = datasets_line(d,

@@ -12,8 +12,8 @@
  *     TN_TRY(tn_remote_stream_open(&s, r, &object[0], from, stop, err));
  *     TN_TRY(tn_remote_stream_read(s, data, size, &got, err));       got 0: the end
  *
- * What is promised: the bytes are those of one version of the object, each once and in order, or
- * there is an error. A version is a size and a tag: the strong ETag, else Last-Modified, of WebHDFS
+ * A reader gets the bytes of one version of the object, each once and in order, or an error. A
+ * version is a size and a tag: the strong ETag, else Last-Modified, of WebHDFS
  * the time of change. An answer that shows another one ends the read ("changed while being read"),
  * as does a body that is shorter than announced and cannot be read on.
  *
@@ -41,12 +41,12 @@
  *     TN_TRY(tn_remote_open(&r, data->secrets, err));
  *     TN_TRY(tn_remote_put(r, "/tmp/dict.tnd", "s3://models/a/dict.tnd", stop, err));
  *
- * What is promised: when this returns TN_OK the bytes of the file lie there, by size and by the
+ * The store keeps this promise: after TN_OK the bytes of the file lie there, by size and by the
  * version that the store has named; what lay there before is replaced at once. After a failure or
  * a stop nothing has changed under that name, but by HttpFS, whose older file may be gone. Bytes
  * are compared on their way: by S3 with the SHA-256 that is signed, by HDFS with its own sums.
  *
- * Attempts, pauses, silences, secrets and redirects are those of reading (remote.h). A kill leaves
+ * Attempts, pauses, silences, secrets and redirects are those of reading. A kill leaves
  * a hidden file, which the next attempt with the same bytes uses up, or parts of an upload, which
  * stores remove by a rule of the bucket (AbortIncompleteMultipartUpload). Any thread; memory: 256
  * KiB.
@@ -114,8 +114,8 @@ void tn_remote_stream_until(tn_remote_stream *s, uint64_t until);
 tn_status tn_remote_stream_read(tn_remote_stream *s, void *data, size_t size, size_t *n,
                                 tn_error *err) TN_MUST_USE;
 
-/* Of a folder that files go into, and of a file. TN_E_CONFIG: no URI, or of a store that is not
- * written to, with a secret, or a pattern; no name of a file. */
+/* Checks the URI of a folder that files go into, and of a file. TN_E_CONFIG: no URI, or of a store
+ * that is not written to, with a secret, or a pattern; no name of a file. */
 tn_status tn_remote_check_target(const char *uri, tn_error *err) TN_MUST_USE;
 tn_status tn_remote_check_file(const char *uri, tn_error *err) TN_MUST_USE;
 

@@ -97,8 +97,8 @@ typedef struct tn_optim {
     /* update() of every row, faster and with the same bits; NULL: update() is called row by row. */
     void (*update_rows)(const void *opts, const tn_update *u, const tn_row_run *rows);
 
-    /* What a step does to n weights of a row outside its batch, where l2_mode is dense, in
-     * place of an update with g = l2 * w: no state changes. NULL: that update. */
+    /* Decays n weights of a row outside the batch of a step, where l2_mode is dense, in place of
+     * an update with g = l2 * w: no state changes. NULL: that update. */
     void (*decay)(const void *opts, const tn_update *u, size_t n, float *w);
 
     /* Changes options for w on x into those for w' = r w on x / r, which take steps of the same

@@ -140,7 +140,7 @@ static tn_status write_weights(exporting *x, const tn_export_graph *g, tn_error 
     return end_file(x, name, f, tn_safetensors_write(f, &doc, err), err);
 }
 
-/* What other programs read, as export.graph asks for it. */
+/* Writes the files for other programs that export.graph asks for. */
 static tn_status write_files(exporting *x, const tn_export_graph *g, tn_error *err)
 {
     const tn_export_model model = {g, &x->calibration, x->out->model_id, x->request->binder->arena};

@@ -192,7 +192,7 @@ static tn_status choose_model(void *self, tn_run_now *now, tn_error *err)
     if (stop->monitor == NULL || stop->restore != 0 || !p->seen || p->step == now->worker->steps) {
         return TN_OK;
     }
-    /* Of a run before the last checkpoint may be written, and a kill came before the best one's. */
+    /* A run before may have written its last checkpoint and been killed before the best one's. */
     const bool owes = now->state->owes_best && !tn_run_is_asked(now);
     return now->epoch->is_begun || owes ? restore_best(now, err) : TN_OK;
 }

@@ -87,7 +87,7 @@ typedef enum tn_run_moment {
     TN_MOMENTS
 } tn_run_moment;
 
-/* What the timetable says of this MEETING or EPOCH. */
+/* Says what is due by the timetable at this MEETING or EPOCH. */
 typedef struct tn_run_due {
     bool eval, save, delta; /* an evaluation, a checkpoint, one of what changed */
     bool over;              /* max_steps or max_time: the run is to end here */
@@ -113,7 +113,7 @@ typedef struct tn_run_now {
     bool stops;       /* training ends here as if the data had ended */
     uint64_t learned; /* at END: steps that were made; the model that stays may be of fewer */
 
-    /* What one module says to others. */
+    /* Each of these is set by the module that its comment names, and read by others. */
     const tn_saved *resumed;   /* weights: the run goes on from it; NULL: a fresh start */
     const tn_begun *begun;     /* weights: what checkpoint.from gave */
     tn_memory_cap *memory;     /* memory_cap: its cap */

@@ -192,7 +192,7 @@ static tn_status all_steps(trainer *t, tn_error *err)
 
 /* ---- an epoch ---- */
 
-/* What is due after so many epochs. */
+/* Sets what is due after `epochs` epochs. */
 static void set_due(trainer *t, uint32_t epochs, uint64_t samples_before)
 {
     tn_run_now *now = &t->now;
