@@ -45,7 +45,7 @@ static tn_status lifecycle(tn_setup *s, const tn_options *options, const void *f
     tn_text text = {0};
     s->reads = true;
     s->from = f->checkpoint;
-    TN_TRY(tn_setup_load(s, options, err));
+    TN_TRY(tn_main_load(s, options, err));
     s->run.checkpoint.resume = "must"; /* of what is looked at */
     TN_TRY(tn_setup_plan(s, err));
     const tn_worker_opts opts = {.compares = true};

@@ -143,7 +143,7 @@ static void decline(const tn_local_group *l, tn_setup *s)
 tn_status tn_local_load(const tn_local_group *l, tn_setup *s, tn_error *err)
 {
     const tn_options own = tn_local_options(l, s->arena);
-    tn_status status = tn_setup_load(s, &own, err);
+    tn_status status = tn_main_load(s, &own, err);
     if (status != TN_OK) {
         decline(l, s);
     }

@@ -29,7 +29,7 @@ bool tn_local_is_group(const tn_local_group *l);
 /* l->options, and behind them what --peers and --threads mean. */
 tn_options tn_local_options(const tn_local_group *l, tn_arena *arena);
 
-/* tn_setup_load of these. Then, before tn_setup_plan: which of several processes this one is, or
+/* tn_main_load of these. Then, before tn_setup_plan: which of several processes this one is, or
  * that its children can be several. When one of the two fails the others of the group are told, if
  * so much is known. */
 tn_status tn_local_load(const tn_local_group *l, tn_setup *s, tn_error *err) TN_MUST_USE;

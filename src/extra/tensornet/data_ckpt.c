@@ -88,7 +88,7 @@ static tn_status export_model(tn_setup *s, const tn_options *options, const ckpt
     of_config.words = (tn_strs){1, options->words.item + 1};
     s->reads = true;
     s->from = f->checkpoint;
-    TN_TRY(tn_setup_load(s, &of_config, err));
+    TN_TRY(tn_main_load(s, &of_config, err));
     s->run.checkpoint.resume = "must"; /* of what is exported */
     TN_TRY(tn_setup_plan(s, err));
     const tn_worker_opts opts = {.compares = true};

@@ -1,0 +1,597 @@
+/* eval_job.c - an evaluation from the choice of model and data to its findings. */
+#include "train/job/eval_job.h"
+
+#include "base/core/log.h"
+#include "base/file/file.h"
+#include "base/math/fmath.h"
+#include "config/tree.h"
+#include "io/schema/schema.h"
+#include "metrics/calibrator.h"
+#include "serve/exported_model.h"
+#include "train/begin/begun.h"
+#include "train/begin/import.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/days.h"
+#include "train/config/loss.h"
+#include "train/eval/compare.h"
+#include "train/eval/evaluate.h"
+#include "train/eval/feed_nodes.h"
+#include "train/eval/predict.h"
+#include "train/peers/leader.h"
+#include "train/peers/peers.h"
+#include "train/report/profile.h"
+#include "train/run/follower.h"
+#include "train/step/worker.h"
+
+#include <string.h>
+
+struct tn_eval_job {
+    tn_setup *setup;
+    tn_eval_job_opts opts;
+    tn_strs fetch;          /* names of nodes, one an item */
+    tn_strs fed;            /* names of nodes that files set */
+    tn_valid_rows fit_rows; /* to fit a calibration on */
+
+    /* Rank 0 makes the rest, as does a process that is alone. */
+    tn_evaluation evaluation;
+    tn_eval_result findings;
+    tn_text data_name, source, journal;
+    tn_sign_words *words;        /* for the hashes of slices; NULL: none */
+    tn_exported_model *exported; /* NULL: a checkpoint is evaluated */
+    tn_predictions *to;          /* open file of scores; NULL: none */
+    tn_fetch *nodes;             /* open file of nodes' values; NULL: none */
+    tn_feed *feed;               /* NULL: no node is fed */
+    tn_calibrate *calibrate;     /* NULL: nothing is fitted */
+    tn_calibration map;  /* the calibration that the run has left; kind NONE: scores are raw */
+    tn_compare *compare; /* NULL: one model alone; its job owns it, not that of the other */
+    bool is_other;       /* this job gives `compare` the other model's scores */
+    double shift;        /* is added to a logit, for sampled negatives */
+    tn_profile *profile; /* NULL: nobody wants it */
+    bool imported;       /* the model is checkpoint.from, there is no checkpoint yet */
+};
+
+/* ---- which data, which model ---- */
+
+/* Returns whether days are evaluated: somebody named them, or there is nothing else. */
+static bool has_days(const tn_setup *s)
+{
+    const tn_data_opts *data = &s->run.data;
+    const bool others = data->test.n > 0 || data->valid.n > 0;
+    return data->pattern.n > 0 && !(s->found_day && others);
+}
+
+static tn_status choose_data(tn_eval_job *j, const tn_strs **paths, tn_error *err)
+{
+    const tn_data_opts *data = &j->setup->run.data;
+    const tn_strs *named = &j->opts.data;
+    if (named->n > 0) {
+        for (uint32_t i = 0; i < named->n; i++) {
+            tn_text_addf(&j->data_name, "%s%s", i > 0 ? " " : "", named->item[i]);
+        }
+        *paths = named;
+        return tn_text_check(&j->data_name, "paths", err);
+    }
+    if (j->opts.method != TN_CALIBRATE_NONE && data->pattern.n > 0 && j->fit_rows.day > 0) {
+        char name[TN_DAY_NAME];
+        tn_day_name(j->fit_rows.day, name);
+        tn_text_adds(&j->data_name, name);
+        *paths = &j->fit_rows.paths;
+        return tn_text_check(&j->data_name, "a day", err);
+    }
+    if (has_days(j->setup)) {
+        tn_text_adds(&j->data_name, data->n_days == 1 ? "day" : "days");
+        for (uint32_t i = 0; i < data->days.n; i++) {
+            tn_text_addf(&j->data_name, "%s%s", i > 0 ? ", " : " ", data->days.item[i]);
+        }
+        tn_strs *all = TN_NEW(j->setup->arena, tn_strs);
+        *all = tn_days_all_paths(data, j->setup->arena);
+        *paths = all;
+        return tn_text_check(&j->data_name, "days", err);
+    }
+    bool test = data->test.n > 0 && j->opts.method == TN_CALIBRATE_NONE;
+    if (!test && data->valid.n == 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "nothing to evaluate: neither data.test nor data.valid is set\nhint: "
+                       "'--data PATH' names it");
+    }
+    tn_text_adds(&j->data_name, test ? "test" : "valid");
+    *paths = test ? &data->test : &data->valid;
+    return TN_OK;
+}
+
+/* Returns whether the run is still to begin, with the weights of checkpoint.from. */
+static bool is_to_begin(const tn_run *run, const char *dir)
+{
+    tn_text config = {0};
+    if (!tn_tree_is_null(run->checkpoint.from)) {
+        tn_checkpoint_config(dir, &config);
+    }
+    const bool has_checkpoint = config.size > 0;
+    tn_text_done(&config);
+    return !tn_tree_is_null(run->checkpoint.from) && !has_checkpoint;
+}
+
+static tn_status load_first_weights(tn_eval_job *j, tn_worker *w, tn_error *err)
+{
+    tn_begun begun = {0};
+    tn_text said = {0};
+    if (j->opts.method != TN_CALIBRATE_NONE) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "'--calibrate' needs a checkpoint, and this run has none yet\nhint: "
+                       "'tnet-train CONFIG train.epochs=0' makes one of checkpoint.from");
+    }
+    j->imported = true;
+    tn_status status = tn_import(j->setup->run.checkpoint.from, w, &begun, err);
+    if (status == TN_OK) {
+        tn_begun_say(&begun, &said);
+        tn_log(TN_LOG_INFO, "no checkpoint yet: the model %s", tn_text_str(&said));
+        tn_text_adds(&j->source, tn_text_str(&begun.from));
+    }
+    tn_text_done(&said);
+    tn_begun_done(&begun);
+    return status;
+}
+
+static tn_status load(tn_eval_job *j, tn_worker *w, tn_error *err)
+{
+    tn_saved saved = {0};
+    tn_text dir = {0};
+    tn_run_dir(&j->setup->run.run, &dir);
+    const char *path = j->setup->from != NULL ? j->setup->from : tn_text_str(&dir);
+    const bool begins = j->setup->from == NULL && is_to_begin(&j->setup->run, path);
+    tn_status status =
+        begins ? load_first_weights(j, w, err) : tn_checkpoint_load(path, w, &saved, err);
+    if (status == TN_OK && !begins) {
+        tn_saved_path(path, &saved, &j->source);
+        j->findings.at.step = saved.step;
+        j->findings.at.samples = saved.samples;
+        j->findings.at.epoch = saved.epoch;
+        char folder[TN_PATH_SIZE];
+        status = tn_path_parent(tn_text_str(&j->source), folder, err);
+        tn_text_addf(&j->journal, "%s/metrics.jsonl", folder);
+    }
+    tn_text_done(&dir);
+    return status;
+}
+
+/* ---- who gets the scores ---- */
+
+/* Opens files and the calibrator. `sampling`: of negatives, 1 where scores are corrected for it. */
+static tn_status open_outputs(tn_eval_job *j, double sampling, const tn_strs *paths, tn_error *err)
+{
+    if (j->opts.method != TN_CALIBRATE_NONE) {
+        if (j->findings.schema->label->none) {
+            return tn_fail(err, TN_E_CONFIG, "'--calibrate' needs labels, and data.label is none");
+        }
+        if (j->setup->run.data.target != TN_TARGET_CLICK) {
+            return tn_fail(err, TN_E_CONFIG,
+                           "'--calibrate' makes probabilities, and a model of loss '%s' has none",
+                           tn_loss_of(&j->setup->run.loss)->choice.name);
+        }
+        const tn_calibrate_opts fit = {.method = j->opts.method,
+                                       .path = j->opts.calibration,
+                                       .data = paths,
+                                       .sampling = sampling,
+                                       .inputs = &j->setup->inputs,
+                                       .stop = j->opts.stop};
+        TN_TRY(tn_calibrate_open(&j->calibrate, &fit, err));
+    }
+    if (j->opts.predictions != NULL) {
+        const tn_predictions_opts opts = {.path = j->opts.predictions,
+                                          .sampling = sampling,
+                                          .schema = j->findings.schema,
+                                          .inputs = &j->setup->inputs,
+                                          .stop = j->opts.stop,
+                                          .secrets = j->setup->run.data.secrets};
+        TN_TRY(tn_predictions_open(&j->to, &opts, err));
+    }
+    return j->fetch.n == 0 ? TN_OK : tn_fetch_open(&j->nodes, j->opts.fetch_file, &j->fetch, err);
+}
+
+static tn_status take_scores(void *arg, const tn_scores *scores, tn_error *err)
+{
+    const tn_eval_job *j = arg;
+    if (j->to != NULL) {
+        TN_TRY(tn_predictions_sink(j->to, scores, err));
+    }
+    if (j->calibrate != NULL) {
+        TN_TRY(tn_calibrate_sink(j->calibrate, scores, err));
+    }
+    if (j->compare != NULL) {
+        TN_TRY(j->is_other ? tn_compare_take(j->compare, scores, j->shift, err)
+                           : tn_compare_sink(j->compare, scores, j->shift, err));
+    }
+    return j->nodes == NULL ? TN_OK : tn_fetch_sink(j->nodes, scores, err);
+}
+
+/* Makes the files appear. */
+static tn_status commit_outputs(tn_eval_job *j, tn_error *err)
+{
+    if (j->calibrate != NULL) {
+        TN_TRY(
+            tn_calibrate_commit(j->calibrate, tn_text_str(&j->source), j->findings.at.step, err));
+        j->findings.calibrate = j->calibrate;
+    }
+    tn_predictions *to = j->to;
+    j->to = NULL;
+    if (to != NULL) {
+        TN_TRY(tn_predictions_commit(to, err));
+    }
+    tn_fetch *nodes = j->nodes;
+    j->nodes = NULL;
+    return nodes != NULL ? tn_fetch_commit(nodes, err) : TN_OK;
+}
+
+/* Finds the map that the run has left for this checkpoint, which eval.calibrate asks for. */
+static tn_status find_calibration(tn_eval_job *j, tn_error *err)
+{
+    const tn_run *r = &j->setup->run;
+    const tn_calibrate_wanted wanted = {.method = (tn_calibrate_method)r->eval.calibrate,
+                                        .checkpoint = tn_text_str(&j->source),
+                                        .step = j->findings.at.step,
+                                        .sampling = r->data.negative_sampling};
+    if (j->opts.method != TN_CALIBRATE_NONE || j->imported) {
+        return TN_OK;
+    }
+    tn_text said = {0};
+    tn_status status = tn_calibrate_find(&wanted, j->setup->arena, &j->map, &said, err);
+    if (status == TN_OK && said.size > 0) {
+        const bool used = j->map.kind != TN_CALIBRATION_NONE;
+        tn_log(used ? TN_LOG_INFO : TN_LOG_WARN, "scores are %s", tn_text_str(&said));
+    }
+    tn_text_done(&said);
+    return status;
+}
+
+/* Scores the data. `w` NULL: by the export; `lead` NULL: this process is alone. */
+static tn_status judge(tn_eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs *paths,
+                       tn_error *err)
+{
+    const bool mapped = j->map.kind != TN_CALIBRATION_NONE;
+    const bool corrected = w == NULL || mapped; /* as exports and maps are */
+    const double sampling = corrected ? 1 : j->setup->run.data.negative_sampling;
+    j->shift = tn_ln(sampling);
+    TN_TRY(open_outputs(j, sampling, paths, err));
+    if (w != NULL && j->fed.n > 0) {
+        TN_TRY(tn_feed_open(&j->feed, &j->opts.feed, &j->fed, w->eval_graph, err));
+    }
+    const bool named = j->to != NULL || j->nodes != NULL;
+    const bool wanted = named || j->calibrate != NULL || j->compare != NULL;
+    if (j->compare != NULL && j->findings.schema->label->none) {
+        return tn_fail(err, TN_E_CONFIG, "'--compare' needs labels, and data.label is none");
+    }
+    if (j->compare != NULL && !j->is_other) {
+        TN_TRY(tn_compare_begin(j->compare, &j->setup->run, j->findings.schema, err));
+    }
+    const tn_eval_request request = {.paths = paths,
+                                     .rows_max = j->fit_rows.rows_max,
+                                     .day = j->fit_rows.day,
+                                     .held = paths == &j->setup->run.data.valid &&
+                                             j->setup->run.data.held != TN_HELD_NONE,
+                                     .want_ids = named,
+                                     .sink = wanted ? take_scores : NULL,
+                                     .sink_arg = j,
+                                     .calibration = mapped ? &j->map : NULL,
+                                     .fetch = j->nodes != NULL ? &j->fetch : NULL,
+                                     .feed = j->feed,
+                                     .stop = j->opts.stop};
+    tn_evaluation *out = &j->evaluation;
+    TN_TRY(lead != NULL ? tn_leader_evaluate(lead, "data", &request, out, err)
+           : w != NULL  ? tn_evaluate(w, &request, out, err)
+                        : tn_evaluate_export(j->exported, &j->setup->run, &request, out, err));
+    if (out->counts.records == 0) {
+        return tn_fail(err, TN_E_DATA, "'%s' holds no records", tn_text_str(&j->data_name));
+    }
+    return commit_outputs(j, err);
+}
+
+/* ---- a checkpoint ---- */
+
+/* `lead` NULL: this process is alone. */
+static tn_status evaluate(tn_eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs *paths,
+                          tn_error *err)
+{
+    TN_TRY(load(j, w, err));
+    TN_TRY(find_calibration(j, err));
+    if (lead != NULL) {
+        TN_TRY(tn_leader_load(lead, j->imported ? "" : tn_text_str(&j->source), err));
+    }
+    tn_profile_begin(j->profile, w);
+    return judge(j, w, lead, paths, err);
+}
+
+static tn_status evaluate_together(tn_eval_job *j, tn_worker *w, const tn_strs *paths,
+                                   tn_error *err)
+{
+    tn_leader *lead = NULL;
+    tn_error why = {0};
+    tn_status status = tn_leader_open(&lead, w, &j->setup->text, NULL, NULL, &why);
+    if (status != TN_OK) {
+        tn_peers_decline(&j->setup->run, status, why.text);
+        return tn_fail(err, status, "%s", why.text);
+    }
+    status = tn_leader_form(lead, j->opts.stop, &why);
+    if (status == TN_OK) {
+        status = evaluate(j, w, lead, paths, &why);
+    }
+    j->setup->told_elsewhere = tn_leader_close(lead, status, why.text);
+    return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why.text);
+}
+
+static tn_status evaluate_checkpoint(tn_eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    tn_setup *s = j->setup;
+    s->run.checkpoint.resume = "must";
+    TN_TRY(tn_setup_plan(s, err));
+    if (s->run.cluster.rank > 0) {
+        const tn_watch watch = {.stop = j->opts.stop, .told_elsewhere = &s->told_elsewhere};
+        const tn_follower_data data = {paths, j->fetch.n > 0 ? &j->fetch : NULL};
+        return tn_follower_serve(s->plan, &s->text, &watch, &data, &s->binder, err);
+    }
+    j->findings.schema = s->plan->schema;
+    tn_worker_opts opts = {.compares = true,
+                           .fetch = j->fetch.item,
+                           .n_fetch = j->fetch.n,
+                           .feed = j->fed.item,
+                           .n_feed = j->fed.n};
+    tn_worker *w = NULL;
+    tn_error why = {0};
+    tn_status status = tn_worker_new(&w, s->plan, &opts, &s->binder, &why);
+    if (status != TN_OK) {
+        tn_peers_decline(&s->run, status, why.text);
+        return tn_fail(err, status, "%s", why.text);
+    }
+    status = s->run.cluster.size > 1 ? evaluate_together(j, w, paths, err)
+                                     : evaluate(j, w, NULL, paths, err);
+    tn_profile_end(j->profile, w);
+    tn_worker_free(w);
+    return status;
+}
+
+/* ---- an export ---- */
+
+static tn_status evaluate_export(tn_eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    tn_setup *s = j->setup;
+    if (j->fetch.n + j->fed.n > 0) {
+        return tn_fail(err, TN_E_USAGE, "'--%s' needs a checkpoint, an export has no nodes left",
+                       j->fetch.n > 0 ? "fetch" : "feed");
+    }
+    tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL,
+                                   .data = tn_tree_get(s->tree, "data"),
+                                   .judges = true,
+                                   .target = s->run.data.target};
+    char dir[TN_PATH_SIZE];
+    TN_TRY(tn_export_find(j->opts.export, dir, err));
+    TN_TRY(tn_exported_model_open(&j->exported, dir, &opts, err));
+    tn_text_adds(&j->source, dir);
+    j->findings.at.step = j->exported->step;
+    j->findings.model_id = j->exported->model_id;
+    j->findings.schema = j->exported->schema;
+    return judge(j, NULL, NULL, paths, err);
+}
+
+/* ---- another model ---- */
+
+/* Frees what a job has made. */
+static void job_done(tn_eval_job *j)
+{
+    tn_predictions_abandon(j->to);
+    tn_fetch_abandon(j->nodes);
+    tn_feed_close(j->feed);
+    tn_evaluation_done(&j->evaluation);
+    tn_sign_words_free(j->words);
+    tn_exported_model_close(j->exported);
+    tn_calibrate_free(j->calibrate);
+    tn_compare_free(j->compare);
+    tn_text_done(&j->data_name);
+    tn_text_done(&j->source);
+    tn_text_done(&j->journal);
+}
+
+/* Scores the same data by another model, whose setup is `s`. `export` NULL: its checkpoint. */
+static tn_status take_other(const tn_eval_job *j, tn_setup *s, const char *export,
+                            const tn_strs *paths, tn_error *err)
+{
+    tn_eval_job other = {.setup = s,
+                         .opts = {.export = export, .stop = j->opts.stop},
+                         .compare = j->compare,
+                         .is_other = true};
+    s->run.eval.auc = 0; /* only its scores are wanted */
+    s->run.eval.slices.n = 0;
+    s->run.eval.metrics.n = 0;
+    tn_text_adds(&other.data_name, tn_text_str(&j->data_name));
+    tn_status status = export != NULL ? evaluate_export(&other, paths, err)
+                                      : evaluate_checkpoint(&other, paths, err);
+    other.compare = NULL;
+    job_done(&other);
+    return status;
+}
+
+/* Scores by another checkpoint, which has a configuration of its own, without places of data. */
+static tn_status take_checkpoint(const tn_eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    tn_setup *mine = j->setup;
+    tn_text file = {0};
+    tn_setup s = {.arena = mine->arena, .reads = true, .from = j->opts.compare};
+    tn_checkpoint_config_path(s.from, &file);
+    const tn_setup_in in = {.path = tn_tree_text(s.arena, tn_text_str(&file), file.size),
+                            .env = j->opts.env};
+    s.binder = (tn_binder){.arena = s.arena, .diag = &s.diag};
+    tn_status status = tn_path_exists(in.path)
+                           ? tn_setup_load(&s, &in, err)
+                           : tn_fail(err, TN_E_CKPT,
+                                     "'%s' is neither an export nor a checkpoint, and no run has "
+                                     "one there",
+                                     s.from);
+    if (status == TN_OK) {
+        s.run.train.threads = mine->run.train.threads;
+        s.run.data.secrets = mine->run.data.secrets;
+        status = take_other(j, &s, NULL, paths, err);
+    }
+    if (s.diag.n_errors > 0) {
+        status = tn_fail(err, TN_E_CONFIG, "%s", tn_text_str(&s.diag.text));
+    }
+    tn_setup_done(&s);
+    tn_text_done(&file);
+    return status;
+}
+
+/* Opens the comparison, and fills it with the other model's scores. */
+static tn_status find_other(tn_eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    const char *other = j->opts.compare;
+    char model[TN_PATH_SIZE];
+    if (other == NULL) {
+        return TN_OK;
+    }
+    if (j->setup->run.data.target != TN_TARGET_CLICK) {
+        return tn_fail(err, TN_E_CONFIG, "'--compare' is for clicks, not for loss '%s'",
+                       tn_loss_of(&j->setup->run.loss)->choice.name);
+    }
+    if (tn_path_is_dir(other) && tn_strs_has(paths, "-")) {
+        return tn_fail(err, TN_E_USAGE,
+                       "'--data' is '-', standard input, which two models cannot share");
+    }
+    j->setup->run.eval.auc = 1; /* DeLong wants every row */
+    TN_TRY(tn_compare_open(&j->compare, other, err));
+    if (!tn_path_is_dir(other)) {
+        return tn_compare_read(j->compare, other, err);
+    }
+    TN_TRY(tn_path_join(other, "model.json", model, err));
+    if (!tn_path_exists(model)) {
+        return take_checkpoint(j, paths, err);
+    }
+    tn_setup s = *j->setup;
+    return take_other(j, &s, other, paths, err);
+}
+
+tn_status tn_eval_job_run(tn_eval_job *j, tn_profile *profile, tn_error *err)
+{
+    j->profile = profile;
+    const tn_strs *paths = NULL;
+    TN_TRY(choose_data(j, &paths, err));
+    TN_TRY(find_other(j, paths, err));
+    TN_TRY(j->opts.export != NULL ? evaluate_export(j, paths, err)
+                                  : evaluate_checkpoint(j, paths, err));
+    tn_eval_result *f = &j->findings;
+    if (j->setup->run.cluster.rank > 0) {
+        return TN_OK;
+    }
+    f->data = tn_text_str(&j->data_name);
+    f->run = &j->setup->run;
+    f->result = &j->evaluation;
+    f->source = tn_text_str(&j->source);
+    f->journal = j->journal.size > 0 ? tn_text_str(&j->journal) : NULL;
+    f->config_hash = j->setup->text.hash;
+    const tn_sign_search shown = {.schema = f->schema,
+                                  .paths = paths,
+                                  .slots = &f->run->eval.slices,
+                                  .result = f->result,
+                                  .most = TN_EVAL_SLICES,
+                                  .stop = j->opts.stop};
+    TN_TRY(tn_sign_words_find(&j->words, &shown, err));
+    f->words = j->words;
+    tn_eval_result_intervals(f);
+    f->compare = j->compare;
+    return j->compare != NULL ? tn_compare_end(j->compare, f->result, err) : TN_OK;
+}
+
+/* ---- before any work ---- */
+
+/* Splits items at commas. */
+static tn_strs split(const tn_strs *given, tn_arena *arena)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i < given->n; i++) {
+        most += strlen(given->item[i]) / 2 + 1;
+    }
+    const char **item = TN_NEW_ARRAY(arena, const char *, most);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < given->n; i++) {
+        const char *at = given->item[i];
+        while (*at != '\0') {
+            size_t size = strcspn(at, ",");
+            if (size > 0) {
+                item[n++] = tn_tree_text(arena, at, size);
+            }
+            at += size + (at[size] == ',');
+        }
+    }
+    return (tn_strs){.n = n, .item = item};
+}
+
+/* Refuses what several processes cannot do. */
+static tn_status check_group(const tn_eval_job_opts *o, tn_error *err)
+{
+    const char *const refused = o->export != NULL    ? "export"
+                                : o->compare != NULL ? "compare"
+                                                     : NULL;
+    if (refused != NULL) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "'--%s' does not work with several processes\n"
+                       "hint: '--peers 1' evaluates in one",
+                       refused);
+    }
+    if (o->feed.n > 0) {
+        return tn_fail(
+            err, TN_E_CONFIG,
+            "'--feed' sets rows in the order of the data, which several processes do not "
+            "keep\nhint: '--peers 1' evaluates in one");
+    }
+    return tn_strs_has(&o->data, "-")
+               ? tn_fail(err, TN_E_CONFIG,
+                         "'--data' is '-', standard input, which several processes cannot share")
+               : TN_OK;
+}
+
+/* Refuses options, and days that are not there. */
+static tn_status check(tn_eval_job *j, tn_error *err)
+{
+    const tn_setup *s = j->setup;
+    const tn_eval_job_opts *o = &j->opts;
+    if (s->peers > 1 || s->run.cluster.size > 1) {
+        TN_TRY(check_group(o, err));
+    }
+    if (o->fetch.n > 0 && j->fetch.n == 0) {
+        return tn_fail(err, TN_E_USAGE, "'--fetch' names no node");
+    }
+    TN_TRY(tn_feed_names(&o->feed, s->arena, &j->fed, err));
+    if (o->method != TN_CALIBRATE_NONE) {
+        TN_TRY(tn_calibrate_rows(&s->run, &o->data, s->from, s->arena, &j->fit_rows, err));
+    }
+    if (o->data.n == 0 && j->fit_rows.day == 0 && has_days(s)) {
+        tn_error why = {0};
+        const tn_status status = tn_days_look_all(&s->run.data, &why);
+        if (status != TN_OK) {
+            return tn_fail(err, status, "%s%s", why.text,
+                           s->found_day ? "\nhint: day=.. names another day, --data files" : "");
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_eval_job_new(tn_eval_job **out, tn_setup *s, const tn_eval_job_opts *opts,
+                          tn_error *err)
+{
+    tn_eval_job *j = TN_NEW(s->arena, tn_eval_job);
+    *out = NULL;
+    *j = (tn_eval_job){.setup = s, .opts = *opts, .fetch = split(&opts->fetch, s->arena)};
+    const tn_status status = check(j, err);
+    if (status == TN_OK) {
+        *out = j;
+    }
+    return status;
+}
+
+tn_eval_result *tn_eval_job_result(tn_eval_job *j)
+{
+    return &j->findings;
+}
+
+void tn_eval_job_free(tn_eval_job *j)
+{
+    if (j != NULL) {
+        job_done(j);
+    }
+}
