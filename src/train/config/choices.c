@@ -55,7 +55,7 @@ enum {
 /* bytes of parsed rows in the window; fixed, so that no machine is another run */
 #define WINDOW_BYTES (1024. * 1048576)
 
-/* Choices under way. Sections of the layer that they make, in flow style. */
+/* Choices under way. */
 typedef struct choosing {
     const tn_binder *b;
     tn_run *run;
@@ -67,19 +67,36 @@ typedef struct choosing {
     tn_row_sample sample;                  /* where they are known */
     uint32_t shuffle;                      /* the window that was chosen now; 0: none */
     bool valid_is_known, valid_is_trained; /* whether a file of data.valid is one of data.train */
-    tn_text data, train, eval, slots;
+    tn_tree *data, *train, *eval, *slots;  /* sections of the layer that is made */
 } choosing;
 
-static void add(tn_text *section, const char *key, const char *value)
+static const tn_origin chosen_at = {.source = "chosen by the data"};
+
+static tn_tree *make(const choosing *c, tn_tree_kind kind)
 {
-    tn_text_addf(section, "%s%s: %s", section->size > 0 ? ", " : "", key, value);
+    return tn_tree_new(c->b->arena, kind, chosen_at);
 }
 
-static void add_count(tn_text *section, const char *key, uint32_t value)
+static void put(const choosing *c, tn_tree *map, const char *key, tn_tree *value)
+{
+    tn_tree_put(c->b->arena, map, key, value);
+}
+
+static void put_text(const choosing *c, tn_tree *map, const char *key, const char *text)
+{
+    put(c, map, key, tn_tree_scalar(c->b->arena, text, chosen_at));
+}
+
+static void put_number(const choosing *c, tn_tree *map, const char *key, double value)
 {
     char text[TN_NUMBER_TEXT_MAX] = "";
     (void)tn_write_f64(text, value);
-    add(section, key, text);
+    put_text(c, map, key, text);
+}
+
+static void put_copy(const choosing *c, tn_tree *map, const char *key, const tn_tree *value)
+{
+    put(c, map, key, tn_tree_copy(c->b->arena, value));
 }
 
 /* ---- what is open ---- */
@@ -123,11 +140,11 @@ static const char *past_value(const choosing *c, const char *path)
     return t != NULL && t->kind == TN_TREE_SCALAR && !tn_tree_is_null(t) ? t->text : NULL;
 }
 
-static bool take_past(choosing *c, tn_text *section, const char *key, const char *path)
+static bool take_past(const choosing *c, tn_tree *section, const char *key, const char *path)
 {
     const char *value = past_value(c, path);
     if (value != NULL) {
-        add(section, key, value);
+        put_text(c, section, key, value);
     }
     return value != NULL;
 }
@@ -207,7 +224,9 @@ static const char *monitor_of(const tn_run *run)
 static void add_stop(choosing *c, const char *monitor)
 {
     if (is_validated(c)) { /* whoever evaluates or exports may have no data.valid */
-        tn_text_addf(&c->train, "%sstop: {monitor: %s}", c->train.size > 0 ? ", " : "", monitor);
+        tn_tree *stop = make(c, TN_TREE_MAP);
+        put_text(c, stop, "monitor", monitor);
+        put(c, c->train, "stop", stop);
     }
 }
 
@@ -216,19 +235,23 @@ static void add_early_looks(choosing *c, double steps)
 {
     const bool is_free = strcmp(c->run->eval.every, "1epoch") == 0 &&
                          tn_tree_is_null(tn_tree_at(c->tree, "eval.at"));
-    TN_ASSERT(c->eval.size == 0);
-    if (is_free && is_validated(c) && steps >= EARLY_STEPS) {
-        tn_text_addf(&c->eval, "at: [%.0f, %.0f, %.0f]", floor(steps / 8), floor(steps / 4),
-                     floor(steps / 2));
+    if (!is_free || !is_validated(c) || steps < EARLY_STEPS) {
+        return;
     }
+    tn_tree *at = make(c, TN_TREE_LIST);
+    for (double part = 8; part > 1; part /= 2) {
+        char text[TN_NUMBER_TEXT_MAX] = "";
+        (void)tn_write_f64(text, floor(steps / part));
+        tn_tree_append(at, tn_tree_scalar(c->b->arena, text, chosen_at));
+    }
+    put(c, c->eval, "at", at);
 }
 
 static void take_past_looks(choosing *c)
 {
     const tn_tree *at = c->past != NULL ? tn_tree_at(c->past, "eval.at") : NULL;
     if (at != NULL && tn_tree_is_null(tn_tree_at(c->tree, "eval.at"))) {
-        tn_text_adds(&c->eval, "at: ");
-        tn_tree_print_flow(&c->eval, at);
+        put_copy(c, c->eval, "at", at);
     }
 }
 
@@ -261,7 +284,7 @@ static tn_status choose_shuffle(choosing *c, tn_error *err)
 {
     tn_data_opts *data = &c->run->data;
     uint32_t window = data->shuffle;
-    if (data->shuffle == TN_AUTO && !take_past(c, &c->data, "shuffle", "data.shuffle")) {
+    if (data->shuffle == TN_AUTO && !take_past(c, c->data, "shuffle", "data.shuffle")) {
         const bool pairs = data->target == TN_TARGET_ORDER; /* of rows near each other */
         tn_error why; /* which whoever reads the rows will tell */
         const tn_status status = pairs ? TN_OK : count_rows(c, &why);
@@ -269,7 +292,7 @@ static tn_status choose_shuffle(choosing *c, tn_error *err)
             return tn_fail(err, status, "%s", why.text);
         }
         window = pairs ? 0 : window_of(c);
-        add_count(&c->data, "shuffle", window);
+        put_number(c, c->data, "shuffle", window);
         c->shuffle = window;
     }
     data->ordered = is_ordered(c) && window != TN_AUTO &&
@@ -339,13 +362,13 @@ static bool take_past_epochs(choosing *c)
 {
     const char *past = past_value(c, "train.epochs");
     const bool imported = past != NULL && strcmp(past, "0") == 0;
-    return !imported && take_past(c, &c->train, "epochs", "train.epochs");
+    return !imported && take_past(c, c->train, "epochs", "train.epochs");
 }
 
 static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
 {
     tn_train_opts *t = &c->run->train;
-    const bool open_batch = t->batch == TN_AUTO && !take_past(c, &c->train, "batch", "train.batch");
+    const bool open_batch = t->batch == TN_AUTO && !take_past(c, c->train, "batch", "train.batch");
     const bool open_epochs = t->epochs == TN_AUTO && !take_past_epochs(c);
     const bool free_stop = t->epochs == TN_AUTO && t->stop.monitor == NULL;
     uint32_t passes = 0;
@@ -355,13 +378,13 @@ static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
     }
     const uint32_t batch = batch_of(c);
     if (open_batch) {
-        add_count(&c->train, "batch", batch);
+        put_number(c, c->train, "batch", batch);
     }
     const char *monitor = NULL;
     if (open_epochs) {
         steps = steps_of(c, batch);
         passes = passes_of(c, steps);
-        add_count(&c->train, "epochs", passes);
+        put_number(c, c->train, "epochs", passes);
         monitor = passes > 1 ? monitor_of(c->run) : NULL;
         if (passes > 1) {
             add_early_looks(c, steps);
@@ -439,40 +462,43 @@ static tn_status look_at_numbers(const choosing *c, look *l, tn_error *err)
     return status == TN_END ? TN_OK : status;
 }
 
-/* `slot: {transform: {buckets: [..]}}` of the bounds in the text, one on a line. */
-static void add_buckets(choosing *c, const tn_slot_opts *slot, const tn_text *bounds)
+/* Adds `slot: {transform: {buckets: [..]}}`. */
+static void add_buckets(const choosing *c, const tn_slot_opts *slot, tn_tree *bounds)
 {
-    tn_text *out = &c->slots;
-    tn_text_addf(out, "%s%s: {", out->size > 0 ? ", " : "", slot->name);
+    tn_tree *options = make(c, TN_TREE_MAP);
+    tn_tree *transform = make(c, TN_TREE_MAP);
     if (becomes_key(c->run, slot)) {
-        tn_text_addf(out, "as: key, type: %s, absent: ~, ",
-                     slot->type == TN_SIGN_INT ? "int" : "float");
+        put_text(c, options, "as", "key");
+        put_text(c, options, "type", slot->type == TN_SIGN_INT ? "int" : "float");
+        put(c, options, "absent", make(c, TN_TREE_NULL));
     }
-    tn_text_adds(out, "transform: {buckets: [");
-    const char *line = tn_text_str(bounds);
-    tn_text_adds(out, *line != '\0' ? "" : "0"); /* a column of one value */
-    while (*line != '\0') {
-        const size_t size = strcspn(line, "\n");
-        tn_text_add(out, line, size);
-        line += size + (line[size] != '\0');
-        tn_text_adds(out, *line != '\0' ? ", " : "");
-    }
-    tn_text_adds(out, "]}}");
+    put(c, transform, "buckets", bounds);
+    put(c, options, "transform", transform);
+    put(c, c->slots, slot->name, options);
 }
 
-/* False: the checkpoint has none for the slot. */
-static bool take_past_buckets(choosing *c, const tn_slot_opts *slot)
+/* Returns the list of bounds in a text that has one on each line. */
+static tn_tree *list_bounds(const choosing *c, const tn_text *bounds)
+{
+    tn_tree *list = make(c, TN_TREE_LIST);
+    const char *line = bounds->size > 0 ? tn_text_str(bounds) : "0"; /* a column of one value */
+    while (*line != '\0') {
+        const size_t size = strcspn(line, "\n");
+        const char *text = tn_tree_text(c->b->arena, line, size);
+        tn_tree_append(list, tn_tree_scalar(c->b->arena, text, chosen_at));
+        line += size + (line[size] != '\0');
+    }
+    return list;
+}
+
+/* Returns false when the checkpoint has none for the slot. */
+static bool take_past_buckets(const choosing *c, const tn_slot_opts *slot)
 {
     const tn_tree *transform = tn_tree_get(past_slot(c, slot->name), "transform");
     const tn_tree *list = transform != NULL ? tn_tree_get(transform, "buckets") : NULL;
-    tn_text bounds = {0};
-    for (const tn_tree *t = list != NULL ? list->first : NULL; t != NULL; t = t->next) {
-        tn_text_addf(&bounds, "%s\n", t->text);
-    }
     if (list != NULL) {
-        add_buckets(c, slot, &bounds);
+        add_buckets(c, slot, tn_tree_copy(c->b->arena, list));
     }
-    tn_text_done(&bounds);
     return list != NULL;
 }
 
@@ -561,7 +587,7 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
             status = find_bounds(c, &l, slot, parts_of_few(c, slot, parts), &bounds, err);
         }
         if (status == TN_OK) {
-            add_buckets(c, slot, &bounds);
+            add_buckets(c, slot, list_bounds(c, &bounds));
         }
     }
     if (n_told > SLOTS_TOLD) {
@@ -636,8 +662,12 @@ static tn_status choose_rate(choosing *c, const char *input, tn_text *said, tn_e
     if (values > PAIRED_VALUES) {
         char rate[TN_NUMBER_TEXT_MAX] = "";
         (void)tn_write_f64(rate, rint(1e4 * PAIRED_VALUES / values * RATE) / 1e4);
-        tn_text_addf(&c->train, "%ssparse: {%s: " TN_ROW_RULE_OF("%s") "}",
-                     c->train.size > 0 ? ", " : "", input, rate);
+        tn_text rule = {0};
+        tn_text_addf(&rule, TN_ROW_RULE_OF("%s"), rate);
+        tn_tree *sparse = make(c, TN_TREE_MAP);
+        put(c, sparse, input, tn_tree_read_flow(c->b->arena, tn_text_str(&rule), chosen_at.source));
+        put(c, c->train, "sparse", sparse);
+        tn_text_done(&rule);
         tn_text_addf(said, "%schosen for pairs of %.0f values a row: train.sparse.%s.lr=%s",
                      said->size > 0 ? "\n" : "", values, input, rate);
     }
@@ -657,8 +687,7 @@ static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
     for (uint32_t i = 0; i < 2; i++) {
         const tn_tree *was = tn_tree_get(tn_tree_get(c->past, "train"), learned[i]);
         if (was != NULL) {
-            tn_text_addf(&c->train, "%s%s: ", c->train.size > 0 ? ", " : "", learned[i]);
-            tn_tree_print_flow(&c->train, was);
+            put_copy(c, c->train, learned[i], was);
         }
     }
     if (tn_tree_get(c->past, "train") != NULL) {
@@ -673,9 +702,14 @@ static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
     TN_TRY(has_sizes ? count_rows(c, err) : TN_OK);
     const tn_value_size_in in = {c->b->arena, c->schema, &c->run->data.train,
                                  c->run->embedding.pool};
-    return has_sizes && c->rows > 0 /* a pipe is read once */
-               ? tn_value_size_look(&in, &c->train, said, err)
-               : TN_OK;
+    tn_tree *sizes = NULL;
+    if (has_sizes && c->rows > 0 /* a pipe is read once */) {
+        TN_TRY(tn_value_size_look(&in, &sizes, said, err));
+    }
+    if (sizes != NULL) {
+        put(c, c->train, "value_sizes", sizes);
+    }
+    return TN_OK;
 }
 
 /* ---- the whole ---- */
@@ -687,31 +721,24 @@ static bool is_open(const tn_run *run, const tn_tree *tree)
            paired_input(run, tree) != NULL;
 }
 
-/* The layer on top of *tree, and what it changes in the run. */
+/* Lays the layer on top of *tree, and changes the run as it says. */
 static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
 {
-    tn_text text = {0};
-    tn_text_addf(&text, "{data: {%s}, train: {%s}, eval: {%s}", tn_text_str(&c->data),
-                 tn_text_str(&c->train), tn_text_str(&c->eval));
-    if (c->slots.size > 0) {
-        tn_text_addf(&text, ", slots: {%s}", tn_text_str(&c->slots));
+    tn_run chosen;
+    tn_tree *over = make(c, TN_TREE_MAP);
+    put(c, over, "data", c->data);
+    put(c, over, "train", c->train);
+    put(c, over, "eval", c->eval);
+    if (c->slots->first != NULL) {
+        put(c, over, "slots", c->slots);
     }
-    tn_text_adds(&text, "}");
-    tn_status status = tn_text_check(&text, "choices", err);
-    if (status == TN_OK) {
-        const tn_tree *over =
-            tn_tree_read_flow(c->b->arena, tn_text_str(&text), "chosen by the data");
-        tn_run chosen;
-        *tree = tn_fields_merge(c->b, tn_run_fields, *tree, over);
-        tn_run_bind(c->b, *tree, &chosen);
-        c->run->data.shuffle = chosen.data.shuffle;
-        c->run->train = chosen.train;
-        c->run->eval.at = chosen.eval.at;
-        c->run->slots = c->run->slots.n > 0 ? chosen.slots : c->run->slots;
-        status = tn_diag_check(c->b->diag, err);
-    }
-    tn_text_done(&text);
-    return status;
+    *tree = tn_fields_merge(c->b, tn_run_fields, *tree, over);
+    tn_run_bind(c->b, *tree, &chosen);
+    c->run->data.shuffle = chosen.data.shuffle;
+    c->run->train = chosen.train;
+    c->run->eval.at = chosen.eval.at;
+    c->run->slots = c->run->slots.n > 0 ? chosen.slots : c->run->slots;
+    return tn_diag_check(c->b->diag, err);
 }
 
 /* A model whose scores are of another target is another model, its sums of metrics others. Of one
@@ -744,6 +771,10 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
     if (!is_open(run, *tree)) {
         return TN_OK;
     }
+    c.data = make(&c, TN_TREE_MAP);
+    c.train = make(&c, TN_TREE_MAP);
+    c.eval = make(&c, TN_TREE_MAP);
+    c.slots = make(&c, TN_TREE_MAP);
     tn_status status = choose_passes(&c, said, err);
     if (status == TN_OK) {
         status = choose_buckets(&c, said, err);
@@ -756,9 +787,5 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
     }
     run->train.epochs_chosen = asked.epochs == TN_AUTO;
     run->train.batch_chosen = asked.batch == TN_AUTO;
-    tn_text_done(&c.data);
-    tn_text_done(&c.train);
-    tn_text_done(&c.eval);
-    tn_text_done(&c.slots);
     return status;
 }

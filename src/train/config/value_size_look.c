@@ -13,8 +13,11 @@
 #include "io/schema/schema.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const tn_origin chosen_at = {.source = "chosen by the data"};
 
 enum {
     LOOK_ROWS_OF_X = 10000,
@@ -108,38 +111,36 @@ static int common_power(const x_look *l, uint32_t slot)
     return most - X_POWER_MAX;
 }
 
-static void add_size(tn_text *out, int power)
+static tn_tree *size_of(tn_arena *arena, int power)
 {
     char text[TN_NUMBER_TEXT_MAX] = "";
     (void)tn_write_f64(text, exp2(power));
-    tn_text_adds(out, text);
+    return tn_tree_scalar(arena, text, chosen_at);
 }
 
-/* "x: {others: 1, 3: 512}", or nothing where all values are about 1. Returns how many sizes. */
-static uint32_t size_slot(const tn_schema *schema, const x_look *l, uint32_t slot, tn_text *out)
+/* Adds `x: {others: 1, 3: 512}`, or nothing where all values are about 1. Returns how many sizes. */
+static uint32_t size_slot(const tn_value_size_in *in, const x_look *l, uint32_t slot, tn_tree *out)
 {
-    TN_ASSERT(slot < schema->n_slots);
-    const tn_slot_spec *spec = schema->slot[slot];
+    TN_ASSERT(slot < in->schema->n_slots);
+    const tn_slot_spec *spec = in->schema->slot[slot];
     const int power = common_power(l, slot);
     const int others = power >= X_LARGE || power <= X_SMALL ? power : 0;
-    tn_text keys = {0};
-    uint32_t n = others != 0;
+    tn_tree *keys = tn_tree_new(in->arena, TN_TREE_MAP, chosen_at);
+    tn_tree_put(in->arena, keys, "others", size_of(in->arena, others));
+    uint32_t n = 0;
     for (const x_of_key *k = l->key; k < l->key + X_KEYS; k++) {
         if (is_frequent(k, slot) && abs(power_of(&k->sums) - power) >= X_APART) {
-            tn_text_addf(&keys, ", %llu: ", (unsigned long long)tn_sign_of(k->key, spec->salt));
-            add_size(&keys, power_of(&k->sums));
+            char sign[24];
+            (void)snprintf(sign, sizeof sign, "%llu",
+                           (unsigned long long)tn_sign_of(k->key, spec->salt));
+            tn_tree_put(in->arena, keys, sign, size_of(in->arena, power_of(&k->sums)));
             n++;
         }
     }
-    if (n > 0) {
-        tn_text_addf(out, "%s%s: %s", out->size > 0 ? ", " : "", spec->name,
-                     keys.size > 0 ? "{others: " : "");
-        add_size(out, others);
-        tn_text_adds(out, tn_text_str(&keys));
-        tn_text_adds(out, keys.size > 0 ? "}" : "");
+    if (n > 0 || others != 0) {
+        tn_tree_put(in->arena, out, spec->name, n > 0 ? keys : size_of(in->arena, others));
     }
-    tn_text_done(&keys);
-    return n;
+    return n + (others != 0);
 }
 
 static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
@@ -164,18 +165,20 @@ static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
     return l->rows < LOOK_ROWS_OF_X ? TN_OK : TN_END;
 }
 
-/* "values of 7 indices are not about 1 (the largest is 19999.5): each learns by its size, "
- * "train.value_sizes={..}", cut where it is long. */
-static void tell_sizes(const x_look *l, uint32_t n, const char *sizes, tn_text *said)
+/* Says which sizes were chosen, cut where there are many. */
+static void say_sizes(const x_look *l, uint32_t n, const tn_tree *sizes, tn_text *said)
 {
     enum { SHOWN = 60 };
-    const size_t size = strlen(sizes);
+    tn_text text = {0};
+    tn_tree_print_flow(&text, sizes);
+    const size_t size = text.size < 2 ? 0 : text.size - 2; /* without braces */
     tn_text_addf(said,
                  "%schosen for values that %s not about 1 (the largest is %.6g): "
                  "train.value_sizes={%.*s%s}; rows learn as if values were divided by %s",
                  said->size > 0 ? "\n" : "", l->has_mean ? "are, or count in a mean for," : "are",
-                 l->largest, SHOWN, sizes, size > SHOWN ? " .." : "",
-                 n == 1 ? "it" : "these sizes");
+                 l->largest, size > SHOWN ? SHOWN : (int)size, tn_text_str(&text) + 1,
+                 size > SHOWN ? " .." : "", n == 1 ? "it" : "these sizes");
+    tn_text_done(&text);
 }
 
 static tn_status pass_over(void *ctx, const char *text, tn_error *err)
@@ -192,7 +195,7 @@ bool tn_pool_is_mean(const tn_slot_opts *slot, const tn_tree *pool)
     return own != NULL && own->kind == TN_TREE_SCALAR && strcmp(own->text, "mean") == 0;
 }
 
-tn_status tn_value_size_look(const tn_value_size_in *in, tn_text *train, tn_text *said,
+tn_status tn_value_size_look(const tn_value_size_in *in, tn_tree **out, tn_text *said,
                              tn_error *err)
 {
     x_look *l = TN_NEW(in->arena, x_look);
@@ -208,16 +211,14 @@ tn_status tn_value_size_look(const tn_value_size_in *in, tn_text *train, tn_text
     if (status != TN_OK && status != TN_END) {
         return status;
     }
-    tn_text sizes = {0};
+    tn_tree *sizes = tn_tree_new(in->arena, TN_TREE_MAP, chosen_at);
     uint32_t n = 0;
     for (uint32_t i = 0; i < in->schema->n_slots; i++) {
-        n += size_slot(in->schema, l, i, &sizes);
+        n += size_slot(in, l, i, sizes);
     }
     if (n > 0) {
-        tn_text_addf(train, "%svalue_sizes: {%s}", train->size > 0 ? ", " : "",
-                     tn_text_str(&sizes));
-        tell_sizes(l, n, tn_text_str(&sizes), said);
+        *out = sizes;
+        say_sizes(l, n, sizes, said);
     }
-    tn_text_done(&sizes);
     return TN_OK;
 }

@@ -24,9 +24,9 @@ typedef struct tn_value_size_in {
     const tn_tree *pool; /* embedding.pool */
 } tn_value_size_in;
 
-/* Appends "value_sizes: {x: {others: 1, 3: 512}}" to a section in flow style, and to `said` the
- * line that tells of it; nothing where all values are about 1. Sizes are powers of two, of slots by
- * what most of their values have, of single keys where they are 8 times off. In a slot whose `pool`
+/* Sets *out to the map of train.value_sizes, {x: {others: 1, 3: 512}}, and appends a line about it
+ * to `said`; neither where all values are about 1. Sizes are powers of two, of slots by what most
+ * of their values have, of single keys where they are 8 times off. In a slot whose `pool`
  * (embedding.pool where it says none) is `mean` a value counts for x_j by the values of its row. */
-tn_status tn_value_size_look(const tn_value_size_in *in, tn_text *train, tn_text *said,
+tn_status tn_value_size_look(const tn_value_size_in *in, tn_tree **out, tn_text *said,
                              tn_error *err) TN_MUST_USE;
