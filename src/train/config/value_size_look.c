@@ -118,7 +118,8 @@ static tn_tree *size_of(tn_arena *arena, int power)
     return tn_tree_scalar(arena, text, chosen_at);
 }
 
-/* Adds `x: {others: 1, 3: 512}`, or nothing where all values are about 1. Returns how many sizes. */
+/* Adds `x: {others: 1, 3: 512}`, or nothing where all values are about 1. Returns how many sizes
+ * there are. */
 static uint32_t size_slot(const tn_value_size_in *in, const x_look *l, uint32_t slot, tn_tree *out)
 {
     TN_ASSERT(slot < in->schema->n_slots);

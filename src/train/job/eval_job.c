@@ -586,6 +586,7 @@ tn_status tn_eval_job_new(tn_eval_job **out, tn_setup *s, const tn_eval_job_opts
 
 tn_eval_result *tn_eval_job_result(tn_eval_job *j)
 {
+    TN_ASSERT(j->findings.result != NULL);
     return &j->findings;
 }
 

@@ -338,6 +338,7 @@ static void log_lines(const char *lines)
 
 tn_status tn_setup_plan(tn_setup *s, tn_error *err)
 {
+    TN_ASSERT(s->tree != NULL);
     tn_text said = {0};
     bool begins = false;
     tn_status status = tn_setup_choose(s, &said, err);
