@@ -55,15 +55,18 @@ expect 3 tnet-eval run.yaml --data 2026-11-15.tsv embedding.cvm=false
 # of TensorNet: predictions, the export, and back
 cd "$root"
 of=configs/tensornet-cvm.yaml
+mkdir "$dir/cases"
+tar xzf test/golden/tensornet/cases.tar.gz -C "$dir/cases"
+cp -r test/golden/tensornet/adagrad_cvm_r1/bin "$dir/cases/adagrad_cvm_r1"
 for ranks in 1 2; do
-    golden=test/golden/tensornet/adagrad_cvm_r$ranks
+    golden=$dir/cases/adagrad_cvm_r$ranks
     run=run.dir=$dir/tn$ranks
-    expect 0 tnet-train -q $of "$run" train.epochs=0 checkpoint.from.tensornet.dir=$golden/bin
+    expect 0 tnet-train -q $of "$run" train.epochs=0 checkpoint.from.tensornet.dir="$golden/bin"
     expect 0 tnet-eval -q $of "$run" --predictions "$dir/tn.pred"
     cat "$dir/tn.pred" "$dir/tn.1.pred" >"$dir/tn.tsv"
     awk 'NR == FNR { want[$1] = $3; next }
         $1 in want && $1 != "id" { d = $5 - want[$1]; n++; if (d > 1e-6 || d < -1e-6) bad++ }
-        END { exit n != 200 || bad }' $golden/pred.files.tsv "$dir/tn.tsv" || fail "other predictions than TensorNet's"
+        END { exit n != 200 || bad }' "$golden/pred.files.tsv" "$dir/tn.tsv" || fail "other predictions than TensorNet's"
     expect 3 tnet-eval $of "$run" model.inputs.cvm.form=log
     expect 0 tnet-export -q $of "$run" --to "$dir/tn-export$ranks"
     expect 0 tnet-score "$(cat "$dir/out")" --data 'test/golden/tensornet/data/2020-05-10/tf-*'

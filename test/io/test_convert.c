@@ -9,6 +9,7 @@
 #include "io/write/write_sink.h"
 #include "io/write/writer.h"
 #include "support/test.h"
+#include "support/tmpdir.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -107,6 +108,8 @@ TEST(golden_rows_become_one_file)
 {
     datasets *d = *state;
     static const char *const files[] = {"rows.tsv", "rows.ffm", "rows.tfrecord"};
+    char unpacked[256] CLEANUP(tn_tmpdir_cleanup);
+    tn_tmpdir_unpack(unpacked, "rows");
     static const char *const heads[] = {
         "format: tsv, header: true, weight: weight, list: \",\"",
         "format: libffm, weight: weight",
@@ -115,8 +118,9 @@ TEST(golden_rows_become_one_file)
     const tn_text *first = NULL;
     for (uint32_t i = 0; i < 3; i++) {
         char yaml[1000];
-        char path[200];
-        (void)snprintf(path, sizeof path, "test/golden/data/%s", files[i]);
+        char path[300];
+        (void)snprintf(path, sizeof path, "%s/%s", i == 0 ? "test/golden/data" : unpacked,
+                       files[i]);
         (void)snprintf(yaml, sizeof yaml,
                        "{data: {%s}, slots: [{name: user, field: 0}, {name: item, field: 1}, "
                        "{name: hist, field: 2, share: item, list: \",\"}, "

@@ -10,6 +10,7 @@
 #include "io/source/remote.h"
 #include "setup.h"
 #include "support/test.h"
+#include "support/tmpdir.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,8 +260,11 @@ TEST(a_gzipped_tfrecord_is_known_by_its_first_bytes)
     tn_text bytes = {0};
     tn_error err = {0};
     const char *config = "{data: {format: tfrecord, weight: weight}, slots: [{name: user}]}";
-    assert_int_equal(tn_file_read_all("test/golden/data/rows.tfrecord", 1 << 20, &plain, &err),
-                     TN_OK);
+    char golden[256] CLEANUP(tn_tmpdir_cleanup);
+    char path[300];
+    tn_tmpdir_unpack(golden, "rows");
+    (void)snprintf(path, sizeof path, "%s/rows.tfrecord", golden);
+    assert_int_equal(tn_file_read_all(path, 1 << 20, &plain, &err), TN_OK);
     add_member(&bytes, plain.data, plain.size, GZIP);
     assert_int_equal(rows_of(config, bytes.data, bytes.size, &err), 256);
     tn_text_clear(&bytes);

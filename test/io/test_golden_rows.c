@@ -6,6 +6,7 @@
 #include "io/read/reader.h"
 #include "setup.h"
 #include "support/test.h"
+#include "support/tmpdir.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
     " {name: tags, values: tags_x}, {name: city}, {name: rare},"                                   \
     " {name: price, type: float, as: value, transform: log}]"
 
+TMPDIR_UNPACKED(golden, "rows"); /* all of the files but rows.tsv */
+
 static const char golden_ffm[] = "{data: {format: libffm, shuffle: 0}, " FFM_SLOTS "}";
 static const char golden_tsv[] =
     "{data: {format: tsv, header: true, weight: weight, list: ',', shuffle: 0}, " NAMED_SLOTS "}";
@@ -30,16 +33,23 @@ static const char golden_jsonl[] =
     "{data: {format: jsonl, weight: weight, shuffle: 0}, " NAMED_SLOTS "}";
 static const char golden_vw[] = "{data: {format: vw, shuffle: 0}, " NAMED_SLOTS "}";
 
+static const char *at(const char *folder, const char *name)
+{
+    static char path[300];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
 TEST(golden_rows_are_the_same_in_all_formats)
 {
     static const struct {
-        const char *format, *config, *path;
+        const char *format, *config, *folder, *name;
     } files[] = {
-        {"libffm", golden_ffm, "test/golden/data/rows.ffm"},
-        {"tsv", golden_tsv, "test/golden/data/rows.tsv"},
-        {"tfrecord", golden_tfrecord, "test/golden/data/rows.tfrecord"},
-        {"vw", golden_vw, "test/golden/data/rows.vw"},
-        {"jsonl", golden_jsonl, "test/golden/data/rows.jsonl"},
+        {"libffm", golden_ffm, golden, "rows.ffm"},
+        {"tsv", golden_tsv, "test/golden/data", "rows.tsv"},
+        {"tfrecord", golden_tfrecord, golden, "rows.tfrecord"},
+        {"vw", golden_vw, golden, "rows.vw"},
+        {"jsonl", golden_jsonl, golden, "rows.jsonl"},
     };
     tn_text first = {0};
     for (uint32_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -48,7 +58,8 @@ TEST(golden_rows_are_the_same_in_all_formats)
         }
         setup s;
         setup_open(&s, files[i].config);
-        const tn_reader_opts opts = {.paths = {1, &files[i].path}, .batch_rows = 32, .prefetch = 2};
+        const char *path = at(files[i].folder, files[i].name);
+        const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 32, .prefetch = 2};
         tn_text rows = {0};
         setup_dump(&s, &opts, i == 0 ? &first : &rows);
         if (i > 0) {
@@ -60,7 +71,7 @@ TEST(golden_rows_are_the_same_in_all_formats)
     tn_text_done(&first);
 }
 
-/* Occurrences per key in rows of weight > 0, against data/keys.tsv. */
+/* Occurrences per key in rows of weight > 0, against keys.tsv. */
 typedef struct counted {
     uint64_t key[256];
     uint32_t group[256];
@@ -142,7 +153,7 @@ TEST(golden_keys_are_exact)
     assert_int_equal(counts.records, 256);
     assert_int_equal(counts.zero_weight, 5);
     tn_reader_close(reader);
-    FILE *f = fopen("test/golden/data/keys.tsv", "r");
+    FILE *f = fopen(at(golden, "keys.tsv"), "r");
     assert_non_null(f);
     char line[256];
     uint32_t lines = 0;
@@ -163,7 +174,7 @@ TEST(golden_tfrecord_counts_the_name_that_stands_twice)
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     tn_read_counts counts;
-    const char *path = "test/golden/data/rows.tfrecord";
+    const char *path = at(golden, "rows.tfrecord");
     setup_open(&s, golden_tfrecord);
     const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 300, .prefetch = 1};
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);

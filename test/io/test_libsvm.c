@@ -3,6 +3,7 @@
 #include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
+#include "support/tmpdir.h"
 
 #include <math.h>
 #include <string.h>
@@ -206,6 +207,17 @@ TEST(without_labels_a_row_begins_with_its_first_pair)
     setup_close(&s);
 }
 
+TMPDIR_UNPACKED(golden, "rows");
+
+/* Data options for the golden rows, with `more` of them. */
+static const char *golden_ffm(const char *more)
+{
+    static char yaml[400];
+    (void)snprintf(yaml, sizeof yaml, "{data: {format: libffm, %strain: %s/rows.ffm}}", more,
+                   golden);
+    return yaml;
+}
+
 TEST(the_index_base_is_taken_off_and_decided_once)
 {
     setup s;
@@ -226,7 +238,7 @@ TEST(the_index_base_is_taken_off_and_decided_once)
     setup_open(&s, "{data: {format: libsvm, index_base: auto, train: test/io/data/base1.svm}}");
     assert_int_equal(s.schema->index_base, 1);
     setup_close(&s);
-    setup_open(&s, "{data: {format: libffm, index_base: auto, train: test/golden/data/rows.ffm}}");
+    setup_open(&s, golden_ffm("index_base: auto, "));
     assert_int_equal(s.schema->index_base, 0);
     setup_close(&s);
 }
@@ -265,7 +277,7 @@ TEST(libffm_fields_feed_their_slots)
 TEST(libffm_without_slots_finds_its_fields)
 {
     setup s;
-    setup_open(&s, "{data: {format: libffm, train: test/golden/data/rows.ffm}}");
+    setup_open(&s, golden_ffm(""));
     assert_int_equal(s.schema->n_slots, 7);
     assert_string_equal(s.schema->slot[0]->name, "f0");
     assert_string_equal(s.schema->slot[6]->name, "f6");

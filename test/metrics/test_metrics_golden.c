@@ -1,7 +1,8 @@
-/* test_metrics_golden.c - metrics of the predictions in test/golden, against the oracle's
+/* test_metrics_golden.c - metrics of the golden models' predictions, against the oracle's
  * (test/golden/README.md: PyTorch in float64). */
 #include "metrics/v21.h"
 #include "support/test.h"
+#include "support/tmpdir.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,11 +14,13 @@ enum { ROWS = 256, EPOCHS = 4, COLUMNS = 9, LINE_SIZE = 1024 };
 static const char *const cases[] = {"lr",     "fm",        "widedeep", "widedeep_concat",
                                     "deepfm", "deepfm_bn", "dcn",      "dcnv2"};
 
+TMPDIR_UNPACKED(models, "models");
+
 /* Reads lines of tab-separated numbers behind the line of names; `skip` columns hold text. */
 static size_t read_table(const char *name, const char *file, size_t skip, size_t cols, double *out)
 {
-    char path[256];
-    (void)snprintf(path, sizeof path, "test/golden/%s/%s", name, file);
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/%s/%s", models, name, file);
     FILE *f = fopen(path, "r");
     assert_non_null(f);
     char line[LINE_SIZE];

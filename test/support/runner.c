@@ -6,9 +6,6 @@
 #include "support/test.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char parent[] = "TEST_OF_PARENT";
@@ -66,19 +63,34 @@ static int list(const char *file)
     return 0;
 }
 
-/* Copies the tests of the file, or the one of that name, with what is to be done around each. */
-static size_t choose(const char *file, const char *name, const test_part *fixture,
-                     struct CMUnitTest *tests)
+/* What the file's parts of that kind do before and after. */
+static struct CMUnitTest around(const char *file, enum test_kind kind)
 {
+    struct CMUnitTest both = {0};
+    for (const test_part *p = find(parts, file); p != NULL; p = find(p->next, file)) {
+        if (p->kind == kind && p->test.setup_func != NULL) {
+            both.setup_func = p->test.setup_func;
+        }
+        if (p->kind == kind && p->test.teardown_func != NULL) {
+            both.teardown_func = p->test.teardown_func;
+        }
+    }
+    return both;
+}
+
+/* Copies the tests of the file, or the one of that name, with what is to be done around each. */
+static size_t choose(const char *file, const char *name, struct CMUnitTest *tests)
+{
+    const struct CMUnitTest fixture = around(file, TEST_FIXTURE);
     size_t n = 0;
     for (const test_part *p = find(parts, file); p != NULL; p = find(p->next, file)) {
         if (p->kind != TEST_ITSELF || (name != NULL && strcmp(p->test.name, name) != 0)) {
             continue;
         }
         tests[n] = p->test;
-        if (fixture != NULL && p->test.setup_func == NULL && p->test.teardown_func == NULL) {
-            tests[n].setup_func = fixture->test.setup_func;
-            tests[n].teardown_func = fixture->test.teardown_func;
+        if (p->test.setup_func == NULL && p->test.teardown_func == NULL) {
+            tests[n].setup_func = fixture.setup_func;
+            tests[n].teardown_func = fixture.teardown_func;
         }
         n++;
     }
@@ -94,7 +106,7 @@ static int run(const char *file, const char *name, const test_part *const hook[T
         most++;
     }
     struct CMUnitTest *tests = calloc(most > 0 ? most : 1, sizeof *tests);
-    const size_t n = tests == NULL ? 0 : choose(file, name, hook[TEST_FIXTURE], tests);
+    const size_t n = tests == NULL ? 0 : choose(file, name, tests);
     if (n == 0) {
         (void)fprintf(stderr, "'%s' has no test '%s'\n", file, name != NULL ? name : "");
         free(tests);
@@ -103,11 +115,10 @@ static int run(const char *file, const char *name, const test_part *const hook[T
     if (hook[TEST_BEFORE] != NULL) {
         hook[TEST_BEFORE]->before();
     }
-    const test_part none = {0};
-    const test_part *group = hook[TEST_GROUP] != NULL ? hook[TEST_GROUP] : &none;
+    const struct CMUnitTest group = around(file, TEST_GROUP);
     (void)snprintf(title, sizeof title, "%s/%s", find(parts, file)->room, file);
     const int failed =
-        _cmocka_run_group_tests(title, tests, n, group->test.setup_func, group->test.teardown_func);
+        _cmocka_run_group_tests(title, tests, n, group.setup_func, group.teardown_func);
     free(tests);
     return failed;
 }

@@ -24,6 +24,14 @@ void tn_tmpdir_make(char path[256])
     assert_non_null(mkdtemp(path));
 }
 
+void tn_tmpdir_unpack(char path[256], const char *name)
+{
+    char command[512];
+    tn_tmpdir_make(path);
+    (void)snprintf(command, sizeof command, "tar xzf test/golden/%s.tar.gz -C %s", name, path);
+    assert_int_equal(system(command), 0); /* NOLINT: a fixed command */
+}
+
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
 {
     (void)st;
@@ -36,4 +44,9 @@ void tn_tmpdir_remove(const char *path)
 {
     int failed = nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS); // NOLINT(concurrency-mt-unsafe)
     assert_int_equal(failed, 0);
+}
+
+void tn_tmpdir_cleanup(char (*path)[256])
+{
+    tn_tmpdir_remove(*path);
 }

@@ -40,7 +40,7 @@ static uint32_t split(tn_arena *arena, const char *line, size_t size, const char
 static const char *whole_file(golden_case *c, const char *file, size_t *size)
 {
     char path[256];
-    (void)snprintf(path, sizeof path, "test/golden/%s/%s", c->folder, file);
+    (void)snprintf(path, sizeof path, "%s/%s", c->folder, file);
     tn_error err = {0};
     tn_text text = {0};
     if (tn_file_read_all(path, (size_t)1 << 26, &text, &err) != TN_OK) {

@@ -1,5 +1,4 @@
-/* golden.h - reads the files of test/golden/<case>/: tables, tensors, tolerances; compares with
- * them. */
+/* golden.h - reads the tables, tensors and tolerances of a golden case; compares with them. */
 #pragma once
 
 #include "base/core/arena.h"
@@ -17,7 +16,7 @@ typedef struct golden_table {
 
 typedef struct golden_case {
     tn_arena *arena;
-    const char *folder;
+    const char *folder; /* with the files, unpacked from test/golden/models.tar.gz */
     golden_table tolerance;
     uint32_t n_failed;
     double worst; /* largest deviation, as a share of its tolerance */

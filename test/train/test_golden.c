@@ -1,7 +1,7 @@
 /* test_golden.c - eight small models train like an independent program that works in double.
  *
- * Start weights and rows come from files (test/golden/README.md); every step's loss and gradient
- * norm, the gradients of step 1, the predictions after each epoch, all final weights, states and
+ * Start weights and rows come from test/golden/models.tar.gz (test/golden/README.md); every
+ * step's loss and gradient norm, the gradients of step 1, the predictions after each epoch, all final weights, states and
  * counters are compared within the tolerances of each case.
  */
 #include "base/core/number.h"
@@ -17,6 +17,7 @@
 #include "ps/shard/dense.h"
 #include "ps/table/table.h"
 #include "support/test.h"
+#include "support/tmpdir.h"
 #include "train/begin/import.h"
 #include "train/config/run.h"
 #include "train/eval/evaluate.h"
@@ -30,8 +31,11 @@
 #include <stdio.h>
 #include <string.h>
 
+TMPDIR_UNPACKED(models, "models");
+
 typedef struct trial {
     golden_case c;
+    char folder[300];
     const tn_model_plan *plan;
     tn_worker *w;
     golden_table steps, pred;
@@ -57,10 +61,10 @@ static void compare(trial *t, const char *file, const char *name, const char *wh
 
 static void load_start(trial *t)
 {
-    char rows[128];
-    char dense[128];
-    (void)snprintf(rows, sizeof rows, "test/golden/%s/init.tsv", t->c.folder);
-    (void)snprintf(dense, sizeof dense, "test/golden/%s/init.safetensors", t->c.folder);
+    char rows[320];
+    char dense[320];
+    (void)snprintf(rows, sizeof rows, "%s/init.tsv", t->c.folder);
+    (void)snprintf(dense, sizeof dense, "%s/init.safetensors", t->c.folder);
     tn_origin at = {.source = "test"};
     tn_tree *from = tn_tree_new(t->c.arena, TN_TREE_MAP, at);
     tn_tree_put(t->c.arena, from, "rows", tn_tree_scalar(t->c.arena, rows, at));
@@ -71,7 +75,8 @@ static void load_start(trial *t)
 
 static void set_up(trial *t, const char *name, const char *const *overrides)
 {
-    *t = (trial){.c = {.arena = tn_arena_new(1 << 20), .folder = name}};
+    *t = (trial){.c = {.arena = tn_arena_new(1 << 20), .folder = t->folder}};
+    (void)snprintf(t->folder, sizeof t->folder, "%s/%s", models, name);
     t->c.tolerance = golden_read(&t->c, "tolerance.tsv");
     t->steps = golden_read(&t->c, "steps.tsv");
     t->pred = golden_read(&t->c, "pred.tsv");
