@@ -487,8 +487,10 @@ static bool serve_webhdfs(const ask *a)
         return goes_on;
     }
     if (a->standby) {
-        return store_answer(a, "403 Forbidden", "",
-                            "{\"RemoteException\":{\"exception\":\"StandbyException\"}}");
+        const bool sick = store_is_fault(a, "sick");
+        return store_answer(a, sick ? "500 Internal Server Error" : "403 Forbidden", "",
+                            sick ? ""
+                                 : "{\"RemoteException\":{\"exception\":\"StandbyException\"}}");
     }
     if (store_is_fault(a, "safe") && a->nth <= 2) {
         return store_answer(a, "403 Forbidden", "",

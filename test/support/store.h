@@ -44,6 +44,7 @@
  *                region that !hop tells
  *     !once      403 for a DataNode's address that has been used
  *     !safe      a NameNode in safe mode, where each request is refused twice
+ *     !sick      500 of the NameNode that is on standby else
  *     !kerberos  a NameNode that knows whom by a ticket or a token: 401 without, 403 to a user.name
  *     !badticket one that takes no ticket
  *     !httpfs    the place that it redirects to wants a ticket

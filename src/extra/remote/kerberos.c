@@ -44,25 +44,3 @@ tn_status tn_kerberos_set(const tn_curl *curl, CURL *easy, char why[TN_KERBEROS_
     (void)curl->curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);
     return TN_OK;
 }
-
-void tn_kerberos_explain(tn_kerberos_asked asked, const char *why, char *out, size_t size)
-{
-    if (asked == TN_KERBEROS_UNUSED) {
-        (void)snprintf(out, size,
-                       "the server wants Kerberos (401)\nhint: a line 'webhdfs_kerberos = true' in "
-                       "the file of data.secrets, and a ticket: kinit");
-    } else if (asked == TN_KERBEROS_AWAY) {
-        (void)snprintf(out, size,
-                       "the place that the server redirects to wants Kerberos (401), and gets no "
-                       "ticket\nhint: webhdfs_delegation in the file of data.secrets is sent on");
-    } else if (*why != '\0') {
-        (void)snprintf(out, size,
-                       "the server wants Kerberos (401), and there is no ticket: %s\nhint: klist "
-                       "shows the tickets, kinit gets one",
-                       why);
-    } else {
-        (void)snprintf(out, size,
-                       "the server refuses the Kerberos ticket (401)\nhint: klist shows the "
-                       "tickets and whose they are");
-    }
-}

@@ -18,13 +18,3 @@ enum { TN_KERBEROS_WHY = 300 };
  * token; "": it had one. TN_E_CONFIG: this libcurl has no GSS-API. */
 tn_status tn_kerberos_set(const tn_curl *curl, CURL *easy, char why[TN_KERBEROS_WHY],
                           tn_error *err) TN_MUST_USE;
-
-/* The request that got an answer 401 which asks for a ticket. */
-typedef enum tn_kerberos_asked {
-    TN_KERBEROS_UNUSED, /* a request for which no ticket was wanted */
-    TN_KERBEROS_TRIED,
-    TN_KERBEROS_AWAY /* a request to the place of a redirect */
-} tn_kerberos_asked;
-
-/* Puts such an answer into words, with what to do; `why` is that of TRIED. */
-void tn_kerberos_explain(tn_kerberos_asked asked, const char *why, char *out, size_t size);

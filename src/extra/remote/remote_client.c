@@ -26,21 +26,34 @@ tn_status tn_remote_parse(const char *uri, tn_uri *out, const tn_scheme **scheme
                    out->scheme.data);
 }
 
-tn_status tn_remote_init(tn_remote *c, const char *secrets, tn_error *err)
+tn_status tn_http_open(tn_remote **out, const char *secrets, tn_error *err)
 {
-    (void)pthread_mutex_init(&c->lock, NULL);
-    TN_TRY(tn_curl_load(&c->curl, err));
-    return tn_secrets_open(&c->secrets, secrets, err);
+    tn_remote *r = NULL;
+    *out = NULL;
+    TN_TRY(TN_ALLOC(r, 1, "a client of servers", err));
+    (void)pthread_mutex_init(&r->lock, NULL);
+    tn_status status = tn_curl_load(&r->curl, err);
+    status = status == TN_OK ? tn_secrets_open(&r->secrets, secrets, err) : status;
+    if (status != TN_OK) {
+        tn_http_close(r);
+        return status;
+    }
+    *out = r;
+    return TN_OK;
 }
 
-void tn_remote_done(tn_remote *c)
+void tn_http_close(tn_remote *r)
 {
-    for (tn_http_pool *p = c->idle, *next = NULL; p != NULL; p = next) {
+    if (r == NULL) {
+        return;
+    }
+    for (tn_http_pool *p = r->idle, *next = NULL; p != NULL; p = next) {
         next = *tn_http_pool_next(p);
         tn_http_pool_close(p);
     }
-    tn_secrets_close(c->secrets);
-    (void)pthread_mutex_destroy(&c->lock);
+    tn_secrets_close(r->secrets);
+    (void)pthread_mutex_destroy(&r->lock);
+    tn_free(r);
 }
 
 tn_status tn_remote_take(tn_remote *c, tn_http_pool **out, tn_error *err)

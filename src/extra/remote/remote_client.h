@@ -25,9 +25,6 @@ struct tn_remote {
 tn_status tn_remote_parse(const char *uri, tn_uri *out, const tn_scheme **scheme,
                           tn_error *err) TN_MUST_USE;
 
-tn_status tn_remote_init(tn_remote *c, const char *secrets, tn_error *err) TN_MUST_USE;
-void tn_remote_done(tn_remote *c); /* also of one that failed */
-
 tn_status tn_remote_take(tn_remote *c, tn_http_pool **out, tn_error *err) TN_MUST_USE;
 void tn_remote_give(tn_remote *c, tn_http_pool *pool); /* NULL is fine */
 

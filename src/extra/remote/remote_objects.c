@@ -1,5 +1,4 @@
 /* remote_objects.c - from a URI to objects: lists, and the facts that come with the first bytes. */
-#include "base/core/alloc.h"
 #include "extra/remote/remote_client.h"
 
 #include <stdlib.h>
@@ -16,28 +15,6 @@ tn_status tn_http_is(const char *path, bool *out, tn_error *err)
     TN_TRY(tn_remote_parse(path, &u, &scheme, err));
     *out = true;
     return TN_OK;
-}
-
-tn_status tn_http_open(tn_remote **out, const char *secrets, tn_error *err)
-{
-    tn_remote *r = NULL;
-    *out = NULL;
-    TN_TRY(TN_ALLOC(r, 1, "a client of servers", err));
-    tn_status status = tn_remote_init(r, secrets, err);
-    if (status != TN_OK) {
-        tn_http_close(r);
-        return status;
-    }
-    *out = r;
-    return TN_OK;
-}
-
-void tn_http_close(tn_remote *r)
-{
-    if (r != NULL) {
-        tn_remote_done(r);
-        tn_free(r);
-    }
 }
 
 /* ---- one object ---- */

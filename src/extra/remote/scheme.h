@@ -9,6 +9,8 @@
 
 #include "base/core/text.h"
 #include "extra/remote/curlcalls.h"
+#include "extra/remote/http_reply.h"
+#include "extra/remote/kerberos.h"
 #include "io/source/uri.h"
 
 #include <stdatomic.h>
@@ -52,12 +54,13 @@ typedef struct tn_attempt {
     uint32_t node;      /* number of the host to ask, of several, which only grows */
     bool away;          /* a redirect leads to another place: no secrets */
     tn_text url;
-    tn_text sign;               /* CURLOPT_AWS_SIGV4; empty: not signed */
-    tn_text user;               /* CURLOPT_USERPWD */
-    struct curl_slist *headers; /* added with tn_attempt_header */
-    bool netrc;                 /* ~/.netrc may know a password */
-    bool kerberos;              /* a ticket goes along: kerberos.h */
-    bool failed;                /* no memory for a header */
+    tn_text sign;                    /* CURLOPT_AWS_SIGV4; empty: not signed */
+    tn_text user;                    /* CURLOPT_USERPWD */
+    struct curl_slist *headers;      /* added with tn_attempt_header */
+    bool netrc;                      /* ~/.netrc may know a password */
+    bool kerberos;                   /* a ticket goes along: kerberos.h */
+    bool failed;                     /* no memory for a header */
+    char no_ticket[TN_KERBEROS_WHY]; /* why GSS-API had no ticket for it; "": it had one */
 } tn_attempt;
 
 /* Adds a header; without a `name` the value is the whole line. */
@@ -67,6 +70,31 @@ void tn_attempt_clear(tn_attempt *a);
 /* Returns whether memory ran out for some part of it. */
 bool tn_attempt_is_short(const tn_attempt *a);
 void tn_attempt_done(tn_attempt *a);
+
+/* An answer whose status is a failure, or a redirect. All of it is lent. */
+typedef struct tn_failed_answer {
+    const tn_request *request;
+    const tn_attempt *attempt;
+    const tn_http_reply *reply;
+    tn_bytes body; /* its first 64 KiB */
+} tn_failed_answer;
+
+typedef enum tn_judgement_kind {
+    TN_JUDGED_RETRY,     /* the same request once more, after a pause */
+    TN_JUDGED_NEXT_HOST, /* the same to the next host of several */
+    TN_JUDGED_REDIRECT,  /* the same at the place that the answer names */
+    TN_JUDGED_REFUSE     /* a failure for good, unless renewed secrets help */
+} tn_judgement_kind;
+
+/* What is done about such an answer. */
+typedef struct tn_judgement {
+    tn_judgement_kind kind;
+    uint32_t pause_s; /* at least this long before the next attempt; 0: as the answer says */
+    tn_text why;      /* a sentence for users: what the server says */
+} tn_judgement;
+
+/* Adds the store's own name of a failure to the sentence: " (NoSuchKey)". */
+void tn_judgement_name(tn_judgement *v, const char *name);
 
 struct tn_scheme {
     const char *name;
@@ -79,8 +107,9 @@ struct tn_scheme {
     /* Changes the URL of a redirect to that of other bytes; false: it cannot. NULL: every range is
      * redirected anew. */
     bool (*move)(tn_text *url, uint64_t from, uint64_t end);
-    /* Appends a word for the failure that an answer describes; NULL: none does. */
-    void (*explain)(tn_bytes body, tn_text *out);
+    /* Changes the judgement by HTTP's rules of an answer, in which the store may say more than its
+     * status does. NULL: it never does. */
+    void (*judge)(const tn_failed_answer *answer, tn_judgement *v);
     /* Lists the objects that a URI means; NULL: itself alone. */
     tn_status (*list)(tn_remote *client, const tn_request *request, tn_found *found, tn_error *err);
     /* Asks for size and tag, where an answer with bytes does not name them; NULL: it does. */

@@ -1,5 +1,5 @@
 /* scheme_http.c - http, https, and Azure's abfs(s), which is https with a shared access signature;
- * and the memory of one attempt, of any scheme.
+ * and the memory of one attempt and the words of a judgement, of any scheme.
  *
  * https://learn.microsoft.com/rest/api/storageservices: GET Blob takes Range and If-Range as any
  * server does. A SAS says what its holder may do; listing is a request of its own, and left out.
@@ -52,6 +52,17 @@ void tn_attempt_done(tn_attempt *a)
     tn_text_done(&a->url);
     tn_text_done(&a->sign);
     tn_text_done(&a->user);
+}
+
+void tn_judgement_name(tn_judgement *v, const char *name)
+{
+    const size_t size = v->why.size;
+    if (*name != '\0') {
+        tn_text_addf(&v->why, " (%.100s)", name);
+    }
+    if (v->why.size > size) {
+        tn_make_printable(v->why.data + size, "");
+    }
 }
 
 /* ---- the schemes ---- */

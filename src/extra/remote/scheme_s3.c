@@ -119,9 +119,30 @@ static void s3_build(const tn_request *request, tn_attempt *out)
     tn_text_done(&endpoint);
 }
 
-static void s3_explain(tn_bytes body, tn_text *out)
+/* Returns whether a store says that the body of a request came late, or not as it was sent. */
+static bool is_spoilt(const tn_failed_answer *answer, const tn_text *code)
 {
-    (void)tn_s3_element(body, "Code", out);
+    return answer->reply->status == 400 && answer->request->body != NULL &&
+           (is_word(code, "RequestTimeout") || is_word(code, "IncompleteBody") ||
+            is_word(code, "BadDigest") || is_word(code, "XAmzContentSHA256Mismatch"));
+}
+
+static void s3_judge(const tn_failed_answer *answer, tn_judgement *v)
+{
+    tn_text code = {0};
+    const char *region = answer->reply->region;
+    (void)tn_s3_element(answer->body, "Code", &code);
+    if (v->kind == TN_JUDGED_REDIRECT) { /* its signature would not be good there */
+        v->kind = TN_JUDGED_REFUSE;
+        tn_text_clear(&v->why);
+        tn_text_addf(&v->why, "the store answers %u, the bucket is elsewhere%s%s",
+                     (unsigned)answer->reply->status, *region != '\0' ? ", in region " : "",
+                     region);
+    } else {
+        v->kind = is_spoilt(answer, &code) ? TN_JUDGED_RETRY : v->kind;
+        tn_judgement_name(v, tn_text_str(&code));
+    }
+    tn_text_done(&code);
 }
 
 /* ---- lists ---- */
@@ -252,17 +273,11 @@ static tn_status s3_list(tn_remote *client, const tn_request *request, tn_found 
     return status;
 }
 
-const tn_scheme tn_scheme_s3 = {.name = "s3",
-                                .version_header = "If-Match",
-                                .document_bytes_max = PAGE_BYTES_MAX,
-                                .build = s3_build,
-                                .explain = s3_explain,
-                                .list = s3_list,
-                                .put = tn_s3_put};
-const tn_scheme tn_scheme_gs = {.name = "gs",
-                                .version_header = "If-Match",
-                                .document_bytes_max = PAGE_BYTES_MAX,
-                                .build = s3_build,
-                                .explain = s3_explain,
-                                .list = s3_list,
-                                .put = tn_s3_put};
+#define S3(scheme_name)                                                                            \
+    {                                                                                              \
+        .name = (scheme_name), .version_header = "If-Match", .document_bytes_max = PAGE_BYTES_MAX, \
+        .build = s3_build, .judge = s3_judge, .list = s3_list, .put = tn_s3_put                    \
+    }
+
+const tn_scheme tn_scheme_s3 = S3("s3");
+const tn_scheme tn_scheme_gs = S3("gs");

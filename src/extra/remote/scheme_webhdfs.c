@@ -103,6 +103,74 @@ static bool webhdfs_move(tn_text *url, uint64_t from, uint64_t end)
     return set_parameter(url, "offset=", from) && set_parameter(url, "length=", end - from);
 }
 
+/* ---- answers of failure ---- */
+
+enum { SAFE_MODE_S = 30 }; /* Hadoop stays in it that long after a restart, at least */
+
+static bool has_word(tn_bytes body, const char *word)
+{
+    return body.size > 0 && memmem(body.data, body.size, word, strlen(word)) != NULL;
+}
+
+/* Adds the name of the exception that an answer describes. */
+static void name_exception(tn_bytes body, tn_judgement *v)
+{
+    const tn_json *tree = NULL;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    if (tn_json_parse(&tree, body.data, body.size, arena, "an answer", NULL) == TN_OK) {
+        const tn_json *why = tn_json_get(tree, "RemoteException");
+        const char *name = tn_json_as_str(tn_json_get(why, "exception"));
+        tn_judgement_name(v, name != NULL ? name : "");
+    }
+    tn_arena_free(arena);
+}
+
+/* Puts an answer 401 that asks for Kerberos into words, with what to do. */
+static void refuse_ticket(const tn_attempt *a, tn_judgement *v)
+{
+    tn_text_clear(&v->why);
+    if (a->away) {
+        tn_text_adds(&v->why,
+                     "the place that the server redirects to wants Kerberos (401), and gets no "
+                     "ticket\nhint: webhdfs_delegation in the file of data.secrets is sent on");
+    } else if (!a->kerberos) {
+        tn_text_adds(&v->why,
+                     "the server wants Kerberos (401)\nhint: a line 'webhdfs_kerberos = true' in "
+                     "the file of data.secrets, and a ticket: kinit");
+    } else if (a->no_ticket[0] != '\0') {
+        tn_text_addf(&v->why,
+                     "the server wants Kerberos (401), and there is no ticket: %s\nhint: klist "
+                     "shows the tickets, kinit gets one",
+                     a->no_ticket);
+    } else {
+        tn_text_adds(&v->why, "the server refuses the Kerberos ticket (401)\nhint: klist shows the "
+                              "tickets and whose they are");
+    }
+}
+
+/* Asks the next NameNode where one is on standby or fails, and the same one again while it is in
+ * safe mode: it has just begun, or refuses for a while by an administrator's command (403). */
+static void webhdfs_judge(const tn_failed_answer *answer, tn_judgement *v)
+{
+    if (has_word(answer->body, "StandbyException")) {
+        v->kind = TN_JUDGED_NEXT_HOST;
+        tn_text_clear(&v->why);
+        tn_text_adds(&v->why, "every NameNode is on standby");
+    } else if (has_word(answer->body, "in safe mode") ||
+               has_word(answer->body, "RetriableException")) {
+        v->kind = TN_JUDGED_RETRY;
+        v->pause_s = SAFE_MODE_S;
+        tn_text_clear(&v->why);
+        tn_text_adds(&v->why, "the NameNode is in safe mode");
+    } else if (v->kind == TN_JUDGED_RETRY) {
+        v->kind = TN_JUDGED_NEXT_HOST;
+    } else if (answer->reply->status == 401 && answer->reply->negotiate) {
+        refuse_ticket(answer->attempt, v);
+    } else if (v->kind == TN_JUDGED_REFUSE) {
+        name_exception(answer->body, v);
+    }
+}
+
 /* ---- what is in a folder ---- */
 
 bool tn_webhdfs_read(const tn_json *one, tn_webhdfs_status *out)
@@ -114,18 +182,6 @@ bool tn_webhdfs_read(const tn_json *one, tn_webhdfs_status *out)
     const bool dated = tn_json_as_u64(tn_json_get(one, "modificationTime"), &out->changed);
     return out->name != NULL && type != NULL && dated && (out->folder || sized) &&
            strchr(out->name, '/') == NULL;
-}
-
-static void explain(tn_bytes body, tn_text *out)
-{
-    const tn_json *tree = NULL;
-    tn_arena *arena = tn_arena_new(1 << 12);
-    if (tn_json_parse(&tree, body.data, body.size, arena, "an answer", NULL) == TN_OK) {
-        const tn_json *why = tn_json_get(tree, "RemoteException");
-        const char *word = tn_json_as_str(tn_json_get(why, "exception"));
-        tn_text_adds(out, word != NULL ? word : "");
-    }
-    tn_arena_free(arena);
 }
 
 static tn_status damaged(const tn_request *request, tn_error *err)
@@ -279,23 +335,12 @@ static tn_status webhdfs_list(tn_remote *client, const tn_request *request, tn_f
                 (tn_bytes){request->path.data + plain, request->path.size - plain, false}, err);
 }
 
-const tn_scheme tn_scheme_webhdfs = {.name = "webhdfs",
-                                     .range_in_url = true,
-                                     .redirects_first = true,
-                                     .redirects_max = 5,
-                                     .build = webhdfs_build,
-                                     .move = webhdfs_move,
-                                     .explain = explain,
-                                     .list = webhdfs_list,
-                                     .look = webhdfs_look,
-                                     .put = tn_webhdfs_put};
-const tn_scheme tn_scheme_swebhdfs = {.name = "swebhdfs",
-                                      .range_in_url = true,
-                                      .redirects_first = true,
-                                      .redirects_max = 5,
-                                      .build = webhdfs_build,
-                                      .move = webhdfs_move,
-                                      .explain = explain,
-                                      .list = webhdfs_list,
-                                      .look = webhdfs_look,
-                                      .put = tn_webhdfs_put};
+#define WEBHDFS(scheme_name)                                                                       \
+    {                                                                                              \
+        .name = (scheme_name), .range_in_url = true, .redirects_first = true, .redirects_max = 5,  \
+        .build = webhdfs_build, .move = webhdfs_move, .judge = webhdfs_judge,                      \
+        .list = webhdfs_list, .look = webhdfs_look, .put = tn_webhdfs_put                          \
+    }
+
+const tn_scheme tn_scheme_webhdfs = WEBHDFS("webhdfs");
+const tn_scheme tn_scheme_swebhdfs = WEBHDFS("swebhdfs");

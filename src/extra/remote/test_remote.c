@@ -43,11 +43,11 @@ static int begin(void **state)
     (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
     (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
     served_silence("1");
-    served_open(&w.s,
-                "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
-                "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
-                "badlist deadlist roundlist freshlist emptylist hugelist b signed !safe !whole "
-                "!rude !creep !crumbs !later !forget !twice");
+    served_open(
+        &w.s, "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
+              "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
+              "badlist deadlist roundlist freshlist emptylist hugelist b signed !safe !sick !whole "
+              "!rude !creep !crumbs !later !forget !twice");
     w.data = served_bytes(BYTES);
     served_write(w.s.dir, "a.bin", w.data, BYTES);
     served_write(w.s.dir, "empty", "", 0);
@@ -418,13 +418,16 @@ TEST(signatures_hold_and_expired_tokens_are_renewed)
     check_fails(w, "s3://signed/!expire/a.bin", TN_E_DATA, "403 (ExpiredToken)");
 }
 
-TEST(another_name_node_answers_for_one_on_standby)
+TEST(another_name_node_answers_for_one_on_standby_or_that_fails)
 {
     world *w = *state;
     char uri[SERVED_URI];
-    (void)snprintf(uri, sizeof uri, "webhdfs://127.0.0.1:%u,127.0.0.1:%u/a.bin",
-                   store_standby_port(w->s.server), store_port(w->s.server));
-    check_same(w, uri, 0);
+    for (int sick = 0; sick < 2; sick++) {
+        (void)snprintf(uri, sizeof uri, "webhdfs://127.0.0.1:%u,127.0.0.1:%u/%sa.bin",
+                       store_standby_port(w->s.server), store_port(w->s.server),
+                       sick ? "!sick/" : "");
+        check_same(w, uri, 0);
+    }
     (void)snprintf(uri, sizeof uri, "webhdfs://127.0.0.1:%u/a.bin",
                    store_standby_port(w->s.server));
     check_fails(w, uri, TN_E_IO, "every NameNode is on standby");
@@ -514,6 +517,9 @@ TEST(a_wait_for_a_server_is_told)
     assert_non_null(strstr(told, "the server answers 503, attempt "));
     assert_non_null(
         strstr(told, "the server asks for a pause of 3600 s, the next one is in 300 s"));
+    check_same(w, "webhdfs://127.0.0.1:%u/!safe/b/a.bin", 0);
+    assert_non_null(strstr(told, "the NameNode is in safe mode, attempt "));
+    assert_non_null(strstr(told, "a pause of 30 s, the next one is in 30 s"));
     n_told = 0;
     served_silence("300"); /* .1 s */
     check_fails(w, "http://127.0.0.1:%u/!dead/a.bin", TN_E_IO, "the server stalls, 8 times");

@@ -23,7 +23,6 @@ enum {
     RETRY_AFTER_MAX_S = 300,
     LOG_S = 2,
     LOG_AGAIN_S = 60,
-    SAFE_MODE_S = 30, /* Hadoop stays in it that long after a restart, at least */
     FAULT_BYTES_MAX = 1 << 16,
     RECEIVE_BYTES = 1 << 20
 };
@@ -70,7 +69,6 @@ struct tn_transfer {
     uint64_t came_ns, came_bytes; /* time of the last byte, and all bytes by then */
     char trouble[200];            /* why the last attempt failed; "": there was none */
     char why[CURL_ERROR_SIZE];
-    char no_ticket[TN_KERBEROS_WHY]; /* why GSS-API had no ticket for this attempt */
 };
 
 struct tn_http_pool {
@@ -396,7 +394,7 @@ static void set_options(tn_transfer *t)
     TN_ASSERT(!a->kerberos || !a->away);
     if (a->kerberos) {
         tn_error err = {0};
-        const tn_status status = tn_kerberos_set(c, t->easy, t->no_ticket, &err);
+        const tn_status status = tn_kerberos_set(c, t->easy, t->attempt.no_ticket, &err);
         if (status != TN_OK) {
             fail(t, status, err.text);
         }
@@ -579,19 +577,11 @@ static void follow(tn_transfer *t)
 {
     char *to = NULL;
     const char *from = tn_text_str(&t->attempt.url);
-    const uint32_t most = t->request.scheme->redirects_max;
     (void)t->pool->curl->curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &to);
-    if (t->redirects == most || to == NULL) {
-        char what[200];
-        const char *region = t->reply.region;
-        (void)snprintf(what, sizeof what,
-                       most == 0 ? "the store answers %u, the bucket is elsewhere%s%s"
-                                 : "the server redirects (%u) %s%s",
-                       (unsigned)t->reply.status,
-                       most == 0    ? *region != '\0' ? ", in region " : ""
-                       : to == NULL ? "to no place"
-                                    : "more often than is followed",
-                       most == 0 ? region : "");
+    if (t->redirects == t->request.scheme->redirects_max || to == NULL) {
+        char what[100];
+        (void)snprintf(what, sizeof what, "the server redirects (%u) %s", (unsigned)t->reply.status,
+                       to == NULL ? "to no place" : "more often than is followed");
         fail(t, TN_E_DATA, what);
         return;
     }
@@ -606,37 +596,6 @@ static void follow(tn_transfer *t)
     t->start_ns = 0;
 }
 
-static void refuse_ticket(tn_transfer *t)
-{
-    char what[600];
-    const tn_attempt *a = &t->attempt;
-    const tn_kerberos_asked asked = a->away       ? TN_KERBEROS_AWAY
-                                    : a->kerberos ? TN_KERBEROS_TRIED
-                                                  : TN_KERBEROS_UNUSED;
-    tn_kerberos_explain(asked, t->no_ticket, what, sizeof what);
-    fail(t, TN_E_DATA, what);
-}
-
-/* Puts a final answer into words: the status, and the store's name for it. */
-static void refuse(tn_transfer *t)
-{
-    char what[300];
-    tn_text word = {0};
-    const uint32_t status = t->reply.status;
-    if (t->request.scheme->explain != NULL && t->fault.size > 0) {
-        t->request.scheme->explain((tn_bytes){t->fault.data, t->fault.size, false}, &word);
-    }
-    if (word.size > 0) {
-        tn_make_printable(word.data, "");
-    }
-    (void)snprintf(what, sizeof what, "%s%u%s%.*s%s",
-                   status == 404 ? "is not there: the server answers " : "the server answers ",
-                   (unsigned)status, word.size > 0 ? " (" : "", (int)word.size, tn_text_str(&word),
-                   word.size > 0 ? ")" : "");
-    fail(t, TN_E_DATA, what);
-    tn_text_done(&word);
-}
-
 /* Reads secrets again: a token may have expired and been renewed in its file. */
 static bool renews(tn_transfer *t)
 {
@@ -646,67 +605,61 @@ static bool renews(tn_transfer *t)
     return may && tn_secrets_refresh(t->pool->secrets, t->secrets);
 }
 
-static bool says(const tn_transfer *t, const char *word)
+/* Judges an answer by HTTP's rules, then by the scheme's. */
+static tn_judgement judge_answer(const tn_transfer *t)
 {
-    return t->fault.size > 0 && memmem(t->fault.data, t->fault.size, word, strlen(word)) != NULL;
+    const uint32_t status = t->reply.status;
+    const tn_failed_answer answer = {
+        &t->request, &t->attempt, &t->reply, {tn_text_str(&t->fault), t->fault.size, false}};
+    tn_judgement v = {.kind = is_passing_status(status) ? TN_JUDGED_RETRY
+                              : is_redirect(status)     ? TN_JUDGED_REDIRECT
+                                                        : TN_JUDGED_REFUSE};
+    tn_text_addf(&v.why, "%sthe server answers %u", status == 404 ? "is not there: " : "",
+                 (unsigned)status);
+    if (t->request.scheme->judge != NULL) {
+        t->request.scheme->judge(&answer, &v);
+    }
+    return v;
 }
 
-/* Returns whether a NameNode is on standby, so that another is to be asked. */
-static bool is_standby(const tn_transfer *t)
-{
-    return t->request.scheme->redirects_first && says(t, "StandbyException");
-}
-
-/* Returns whether a NameNode has just begun, or refuses for a while by an administrator's command
- * (403). */
-static bool is_in_safe_mode(const tn_transfer *t)
-{
-    return t->request.scheme->redirects_first &&
-           (says(t, "in safe mode") || says(t, "RetriableException"));
-}
-
-/* Returns whether a store says that the body came late, or not as it was sent. */
-static bool is_spoilt(const tn_transfer *t)
-{
-    return t->reply.status == 400 && t->request.body != NULL &&
-           (says(t, "RequestTimeout") || says(t, "IncompleteBody") || says(t, "BadDigest") ||
-            says(t, "XAmzContentSHA256Mismatch"));
-}
-
-static void settle_status(tn_transfer *t)
+static void refuse(tn_transfer *t, const char *why)
 {
     const uint32_t status = t->reply.status;
     const bool past_end = status == 416 && t->request.document == NULL;
-    char what[60];
-    (void)snprintf(what, sizeof what, "the server answers %u", (unsigned)status);
-    if (t->kept) { /* good for one request alone, or no longer: who named it is asked anew */
-        t->pool->keeps_none = true;
-        forget_place(t);
-        t->state = TN_TRANSFER_WAITS;
-    } else if (is_standby(t)) {
-        t->attempt.node++;
-        try_again(t, "every NameNode is on standby");
-    } else if (is_in_safe_mode(t)) {
-        t->reply.has_retry = true; /* as if it had said when */
-        t->reply.retry_at = false;
-        t->reply.retry_s = SAFE_MODE_S;
-        try_again(t, "the NameNode is in safe mode");
-    } else if (is_passing_status(status) || is_spoilt(t)) {
-        t->attempt.node += t->request.scheme->redirects_first;
-        try_again(t, what);
-    } else if (is_redirect(status)) {
-        follow(t);
-    } else if (status == 412 || (past_end && (is_other_version(t) || total_of(t) < t->next))) {
+    if (status == 412 || (past_end && (is_other_version(t) || total_of(t) < t->next))) {
         changed(t);
     } else if (past_end && total_of(t) == t->next) {
         t->state = TN_TRANSFER_DONE;
     } else if (renews(t)) {
-        try_again(t, what);
-    } else if (status == 401 && t->reply.negotiate && t->request.scheme->redirects_first) {
-        refuse_ticket(t);
+        try_again(t, why);
     } else {
-        refuse(t);
+        fail(t, TN_E_DATA, why);
     }
+}
+
+static void settle_status(tn_transfer *t)
+{
+    if (t->kept) { /* good for one request alone, or no longer: who named it is asked anew */
+        t->pool->keeps_none = true;
+        forget_place(t);
+        t->state = TN_TRANSFER_WAITS;
+        return;
+    }
+    tn_judgement v = judge_answer(t);
+    if (v.kind == TN_JUDGED_REDIRECT) {
+        follow(t);
+    } else if (v.kind == TN_JUDGED_REFUSE) {
+        refuse(t, tn_text_str(&v.why));
+    } else {
+        t->attempt.node += v.kind == TN_JUDGED_NEXT_HOST;
+        if (v.pause_s > 0) { /* as if the answer had said so */
+            t->reply.has_retry = true;
+            t->reply.retry_at = false;
+            t->reply.retry_s = v.pause_s;
+        }
+        try_again(t, tn_text_str(&v.why));
+    }
+    tn_text_done(&v.why);
 }
 
 /* Returns whether the object ends where the answer has ended. */
@@ -747,7 +700,7 @@ static void settle(tn_transfer *t, CURLcode code)
     } else if (code == CURLE_OK && t->refused) {
         settle_status(t);
     } else if (code == CURLE_OK || is_passing_error(code)) {
-        t->attempt.node += t->request.scheme->redirects_first && t->moved.size == 0;
+        t->attempt.node += t->moved.size == 0;
         try_again(t, code == CURLE_OK    ? "the answer is shorter than it was to be"
                      : t->why[0] != '\0' ? t->why
                                          : t->pool->curl->curl_easy_strerror(code));

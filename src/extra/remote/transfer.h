@@ -20,8 +20,6 @@
  */
 #pragma once
 
-#include "extra/remote/http_reply.h"
-#include "extra/remote/kerberos.h"
 #include "extra/remote/scheme.h"
 #include "extra/remote/secrets.h"
 

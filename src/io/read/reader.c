@@ -512,12 +512,6 @@ uint32_t tn_reader_n_sources(const tn_reader *reader)
     return reader->files->n;
 }
 
-const char *tn_reader_source(const tn_reader *reader, uint32_t i)
-{
-    TN_ASSERT(i < reader->files->n);
-    return reader->files->file[i].path;
-}
-
 uint64_t tn_reader_total_bytes(const tn_reader *reader)
 {
     return reader->files->bytes;

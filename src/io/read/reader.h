@@ -136,7 +136,6 @@ uint32_t tn_reader_n_parts(const tn_reader *reader);
 tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i); /* in the order of this epoch */
 uint32_t tn_reader_cut_for(const tn_reader *reader);              /* at least 1 */
 uint32_t tn_reader_n_sources(const tn_reader *reader);
-const char *tn_reader_source(const tn_reader *reader, uint32_t i);
 /* The i-th part that was dealt: i at most `part` of a batch's progress. */
 tn_dealt tn_reader_dealt(tn_reader *reader, uint32_t i);
 uint64_t tn_reader_total_bytes(const tn_reader *reader); /* for the ETA; 0 when not known */
