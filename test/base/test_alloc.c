@@ -6,9 +6,6 @@
 
 #include <malloc.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,18 +46,16 @@ TEST(what_is_not_used_of_large_memory_is_not_touched)
     struct rusage before;
     struct rusage after;
     assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
-    char *memory = tn_alloc(512, MB, "a large test");
+    char *memory FREED(tn_free) = tn_alloc(512, MB, "a large test");
     memory[(size_t)100 * MB] = 1;
     assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
     assert_true(after.ru_maxrss - before.ru_maxrss < 65536); /* kB */
-    tn_free(memory);
 }
 
 TEST(nothing_is_something)
 {
-    void *memory = tn_try_alloc(0, 8, "nothing", NULL);
+    void *memory FREED(tn_free) = tn_try_alloc(0, 8, "nothing", NULL);
     assert_non_null(memory);
-    tn_free(memory);
 }
 
 TEST(a_product_that_overflows_is_refused)
@@ -76,21 +71,19 @@ TEST(the_nth_try_fails_once)
 {
     tn_error err = {0};
     tn_alloc_fail_at(2);
-    void *first = tn_try_alloc(1, 1, "a", &err);
+    void *first FREED(tn_free) = tn_try_alloc(1, 1, "a", &err);
     void *second = tn_try_alloc(1, 1, "b", &err);
-    void *third = tn_try_alloc(1, 1, "c", &err);
+    void *third FREED(tn_free) = tn_try_alloc(1, 1, "c", &err);
     assert_non_null(first);
     assert_null(second);
     assert_string_equal(err.text, "out of memory: 1 x 1 bytes for b");
     assert_non_null(third);
-    tn_free(third);
-    tn_free(first);
     tn_alloc_fail_at(0);
 }
 
 TEST(an_array_grows_with_what_it_holds_or_stays_as_it_is)
 {
-    uint32_t *item = NULL;
+    uint32_t *item FREED(tn_free) = NULL;
     assert_int_equal(TN_GROW(item, 0, 2, "items", NULL), TN_OK);
     item[0] = 7;
     item[1] = 8;
@@ -101,7 +94,6 @@ TEST(an_array_grows_with_what_it_holds_or_stays_as_it_is)
     assert_int_equal(TN_GROW(item, 2, 4, "items", NULL), TN_OK);
     const uint32_t want[4] = {7, 8, 0, 0};
     assert_memory_equal(item, want, sizeof want);
-    tn_free(item);
 }
 
 TEST(scratch_memory_is_taken_anew_only_when_it_is_too_small)
@@ -142,9 +134,8 @@ enum { THREADS = 4 };
 static tn_status allocate_at_once(void *arg, tn_error *err)
 {
     (void)err;
-    void *memory = tn_alloc(1, 1000, "a test");
+    void *memory FREED(tn_free) = tn_alloc(1, 1000, "a test");
     (void)pthread_barrier_wait(arg); /* until then every thread holds the heap that it was given */
-    tn_free(memory);
     return TN_OK;
 }
 

@@ -2,8 +2,6 @@
 #include "base/core/clock.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <time.h>
 
 TEST(the_monotonic_clock_never_goes_back)

@@ -8,10 +8,6 @@
 #include "support/crash.h"
 #include "support/tmpdir.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { SAVES = 3, SAMPLES = 2000, SEED = 20261121 };
 
 typedef struct protocol {
@@ -82,14 +78,13 @@ static bool holds(const char *dir, uint32_t n, const char *file)
 {
     char path[TN_PATH_SIZE];
     char name[64];
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     (void)snprintf(name, sizeof name, "save-%u/%s", n, file);
     bool good = tn_path_join(dir, name, path, NULL) == TN_OK &&
                 tn_file_read_all(path, 4096, &text, NULL) == TN_OK && text.size == 600;
     for (size_t i = 0; i < text.size && good; i++) {
         good = text.data[i] == (char)('a' + n);
     }
-    tn_text_done(&text);
     return good;
 }
 

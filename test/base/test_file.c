@@ -7,8 +7,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,20 +33,18 @@ static int tear_down(void **state)
 
 static void assert_holds(const char *path, const void *data, size_t size)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_file_read_all(path, 64 << 20, &text, &err), TN_OK);
     assert_int_equal(text.size, size);
     assert_memory_equal(text.data, data, size);
-    tn_text_done(&text);
 }
 
 static uint32_t files_in(const char *dir)
 {
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(dir, &names, &n, NULL), TN_OK);
-    tn_text_done(&names);
     return n;
 }
 
@@ -245,17 +241,16 @@ static void put(const void *data, size_t size)
 
 static void assert_text(const char *want)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_file_read_all(read_path, 1 << 20, &text, &err), TN_OK);
     assert_string_equal(tn_text_str(&text), want);
-    tn_text_done(&text);
 }
 
 TEST_WITH(set_up_reading, tear_down_reading, read_all_appends_and_has_a_limit)
 {
     tn_error err = {0};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     put("abcdef", 6);
     tn_text_adds(&text, "before ");
     assert_int_equal(tn_file_read_all(read_path, 5, &text, &err), TN_E_LIMIT);
@@ -263,7 +258,6 @@ TEST_WITH(set_up_reading, tear_down_reading, read_all_appends_and_has_a_limit)
     assert_int_equal(tn_file_read_all(read_path, 6, &text, &err), TN_OK);
     assert_int_equal(text.size, 13);
     assert_memory_equal(text.data, "before abcdef", 13);
-    tn_text_done(&text);
 }
 
 TEST_WITH(set_up_reading, tear_down_reading, read_all_reads_more_than_one_piece)
@@ -272,10 +266,9 @@ TEST_WITH(set_up_reading, tear_down_reading, read_all_reads_more_than_one_piece)
     memset(data, 'd', sizeof data);
     put(data, sizeof data);
     tn_error err = {0};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_file_read_all(read_path, sizeof data, &text, &err), TN_OK);
     assert_int_equal(text.size, sizeof data);
-    tn_text_done(&text);
 }
 
 TEST_WITH(set_up_reading, tear_down_reading, read_all_reads_a_pipe)
@@ -292,7 +285,7 @@ TEST_WITH(set_up_reading, tear_down_reading, read_all_reads_a_pipe)
 TEST_WITH(set_up_reading, tear_down_reading, read_all_names_a_file_that_is_not_there)
 {
     tn_error err = {0};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_file_read_all("no/such", 10, &text, &err), TN_E_IO);
     assert_string_equal(err.text, "cannot open 'no/such': No such file or directory");
     tn_file *file = NULL;
@@ -300,7 +293,6 @@ TEST_WITH(set_up_reading, tear_down_reading, read_all_names_a_file_that_is_not_t
     assert_string_equal(err.text, "there is no folder 'no/such' to write into\nhint: 'mkdir -p "
                                   "no/such' makes it");
     assert_int_equal(tn_file_read_all(read_dir, 10, &text, &err), TN_E_IO);
-    tn_text_done(&text);
 }
 
 TEST_WITH(set_up_reading, tear_down_reading, a_map_shows_the_bytes)
@@ -344,7 +336,7 @@ TEST_WITH(set_up_reading, tear_down_reading, an_infile_reads_anywhere_but_not_pa
 TEST_WITH(set_up_reading, tear_down_reading, a_failing_disk_is_an_error)
 {
     tn_error err = {0};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_infile *f = NULL;
     char got;
     put("abc", 3);
@@ -354,7 +346,6 @@ TEST_WITH(set_up_reading, tear_down_reading, a_failing_disk_is_an_error)
     assert_int_equal(tn_infile_read(f, 0, &got, 1, &err), TN_E_IO);
     assert_non_null(strstr(err.text, "Input/output error"));
     tn_infile_close(f);
-    tn_text_done(&text);
 }
 
 TEST_WITH(set_up_reading, tear_down_reading, a_log_grows_by_records_across_openings)
@@ -401,7 +392,7 @@ TEST_WITH(set_up_reading, tear_down_reading, no_memory_and_long_paths_are_report
     tn_error err = {0};
     tn_appender *a = NULL;
     tn_infile *f = NULL;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_append_open(&a, name, &err), TN_E_LIMIT);
     assert_int_equal(tn_infile_open(&f, name, &err), TN_E_LIMIT);
     put("abc", 3);
@@ -413,7 +404,6 @@ TEST_WITH(set_up_reading, tear_down_reading, no_memory_and_long_paths_are_report
     assert_int_equal(tn_file_read_all(read_path, 10, &text, &err), TN_E_MEMORY);
     assert_null(a);
     assert_null(f);
-    tn_text_done(&text);
 }
 
 TEST_WITH(set_up_reading, tear_down_reading, a_log_that_cannot_be_read_is_not_opened)

@@ -6,28 +6,10 @@
 #include "support/tmpdir.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char dir[256];
-
-static int set_up(void **state)
-{
-    (void)state;
-    tn_tmpdir_make(dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tn_tmpdir_remove(dir);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
+TMPDIR_FIXTURE(dir);
 
 /* A child that takes the lock, says so, and holds it until it is killed. */
 static pid_t child_that_holds(void)

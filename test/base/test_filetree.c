@@ -5,29 +5,22 @@
 #include "base/file/file.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[256];
 static char path[TN_PATH_SIZE];
 
-static int set_up(void **state)
+SET_UP
 {
-    (void)state;
     tn_tmpdir_make(dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     tn_tmpdir_remove(dir);
-    return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
 }
-
-FIXTURE(set_up, tear_down);
 
 static const char *in_dir(const char *name)
 {
@@ -87,25 +80,23 @@ TEST(list_gives_the_names_in_bytewise_order)
     put("aa");
     put("a");
     put(".hidden");
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(dir, &names, &n, &err), TN_OK);
     assert_int_equal(n, 5);
     static const char want[] = ".hidden\0B\0a\0aa\0b";
     assert_int_equal(names.size, sizeof want);
     assert_memory_equal(names.data, want, sizeof want);
-    tn_text_done(&names);
 }
 
 TEST(listing_what_is_no_folder_is_an_error)
 {
     tn_error err = {0};
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 7;
     assert_int_equal(tn_dir_list(in_dir("none"), &names, &n, &err), TN_E_IO);
     assert_int_equal(n, 7);
     assert_int_equal(names.size, 0);
-    tn_text_done(&names);
 }
 
 TEST(rename_moves_between_folders)

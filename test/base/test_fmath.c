@@ -5,7 +5,6 @@
 #include "support/test.h"
 
 #include <float.h>
-#include <math.h>
 
 typedef double fn(double x);
 typedef long double wide_fn(long double x);

@@ -5,9 +5,6 @@
 #include "base/math/rng.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <stdint.h>
-
 enum { N = 100000, IN = 300, OUT = 100 };
 
 typedef struct expected {

@@ -5,10 +5,6 @@
 #include "support/mallocs.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static tn_arena *arena;
 
 static int new_arena(void **state)
@@ -42,14 +38,12 @@ static void is_refused(const char *text, size_t size, const char *problem)
     tn_error err = {0};
     assert_int_equal(tn_json_parse(&root, text, size, arena, "x.json", &err), TN_E_CKPT);
     assert_null(root);
-    if (strstr(err.text, problem) == NULL) {
-        fail_msg("'%s' does not say '%s'", err.text, problem);
-    }
+    assert_says(err.text, problem);
 }
 
 TEST(members_are_written_in_order_without_blanks)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_json_open(&t, '{');
     tn_json_str(&t, "format", "tnet-model");
     tn_json_open_key(&t, "version", '[');
@@ -78,12 +72,11 @@ TEST(members_are_written_in_order_without_blanks)
         "\"0102030405060708\","
         "\"samples\":\"18446744073709551615\",\"train\":true,\"lr\":0.001,\"w\":0.1,\"auc\":null,"
         "\"inf\":null,\"rows\":[{},[],{\"a\":1}]}");
-    tn_text_done(&t);
 }
 
 TEST(a_second_line_starts_without_a_comma)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     for (int i = 0; i < 2; i++) {
         tn_json_open(&t, '{');
         tn_json_bool(&t, "a", false);
@@ -91,12 +84,11 @@ TEST(a_second_line_starts_without_a_comma)
         tn_text_addc(&t, '\n');
     }
     assert_string_equal(tn_text_str(&t), "{\"a\":false}\n{\"a\":false}\n");
-    tn_text_done(&t);
 }
 
 TEST(strings_are_escaped_and_bad_utf8_replaced)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_json_str(&t, NULL, "\"\\/\b\f\n\r\t\x01\x1f\x7f \xe4\xb8\xad \xf0\x9f\x98\x80");
     assert_string_equal(tn_text_str(&t), "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f "
                                          "\xe4\xb8\xad \xf0\x9f\x98\x80\"");
@@ -105,14 +97,13 @@ TEST(strings_are_escaped_and_bad_utf8_replaced)
 #define BAD "\xef\xbf\xbd"
     assert_string_equal(tn_text_str(&t), "\"a" BAD "|" BAD BAD "|" BAD BAD "|" BAD BAD BAD
                                          "|" BAD BAD BAD BAD "|" BAD "\"");
-    tn_text_done(&t);
 }
 
 TEST(golden_crc_member)
 {
     const char golden[] =
         "{\"format\":\"tnet-checkpoint\",\"version\":[1,0],\"crc32c\":\"5364139a\"}\n";
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_json_open(&t, '{');
     tn_json_str(&t, "format", "tnet-checkpoint");
     tn_json_open_key(&t, "version", '[');
@@ -134,7 +125,6 @@ TEST(golden_crc_member)
     tn_json_close_with_crc(&t);
     assert_int_equal(t.size, 22);
     assert_int_equal(tn_json_check_crc(t.data, t.size, "MANIFEST", NULL), TN_OK);
-    tn_text_done(&t);
 }
 
 TEST_WITH(new_arena, free_arena, values_of_every_kind_are_read)
@@ -229,7 +219,7 @@ TEST_WITH(new_arena, free_arena, thirty_two_levels_are_read_and_no_more)
 /* `text` n times between `head` and `tail`, parsed into an arena with hardly any room. */
 static void is_parsed_in_one_piece(const char *head, const char *text, const char *tail)
 {
-    tn_text doc = {0};
+    tn_text doc CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     const tn_json *root = NULL;
     tn_text_adds(&doc, head);
@@ -237,15 +227,13 @@ static void is_parsed_in_one_piece(const char *head, const char *text, const cha
         tn_text_adds(&doc, text);
     }
     tn_text_adds(&doc, tail);
-    tn_arena *small = tn_arena_new(64);
+    tn_arena *small FREED(tn_arena_free) = tn_arena_new(64);
     uint64_t before = tn_mallocs();
     assert_int_equal(tn_json_parse(&root, doc.data, doc.size, small, "test", &err), TN_OK);
     assert_in_range(tn_mallocs() - before, 0, 1); /* under sanitizers none are counted */
     tn_alloc_fail_at(1);
     assert_int_equal(tn_json_parse(&root, doc.data, doc.size, small, "test", &err), TN_E_MEMORY);
     tn_alloc_fail_at(0);
-    tn_arena_free(small);
-    tn_text_done(&doc);
 }
 
 TEST(memory_for_a_tree_is_asked_for_once_and_may_be_missing)
@@ -261,7 +249,7 @@ TEST(memory_for_a_tree_is_asked_for_once_and_may_be_missing)
 TEST_WITH(new_arena, free_arena, a_duplicate_among_many_members_is_found)
 {
     enum { MEMBERS = 5000 };
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_json_open(&t, '{');
     for (unsigned i = 0; i < MEMBERS; i++) {
         char key[16];
@@ -280,7 +268,6 @@ TEST_WITH(new_arena, free_arena, a_duplicate_among_many_members_is_found)
     const tn_json *none = NULL;
     tn_alloc_fail_at(1);
     assert_int_equal(tn_json_parse(&none, t.data, t.size, arena, "x.json", NULL), TN_E_MEMORY);
-    tn_text_done(&t);
 }
 
 TEST_WITH(new_arena, free_arena, accessors_accept_anything)

@@ -3,8 +3,6 @@
 #include "base/math/key.h"
 #include "support/test.h"
 
-#include <string.h>
-
 TEST(golden_xxh64)
 {
     const struct {

@@ -3,8 +3,6 @@
 
 #include "base/machine/library.h"
 
-#include <stdbool.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

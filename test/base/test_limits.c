@@ -5,9 +5,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,7 +106,7 @@ TEST_WITH(set_up, tear_down, a_mounted_part_of_the_hierarchy_begins_at_its_top)
 /* More lines than are read at once, and one that is longer than any. */
 TEST_WITH(set_up, tear_down, a_long_list_of_mounts_is_read_to_its_end)
 {
-    tn_text mounts = {0};
+    tn_text mounts CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < 400; i++) {
         tn_text_addf(&mounts, "%u 22 0:27 / /mnt/%0*u rw - tmpfs tmpfs rw\n", i, i == 7 ? 9000 : 40,
                      i);
@@ -119,7 +116,6 @@ TEST_WITH(set_up, tear_down, a_long_list_of_mounts_is_read_to_its_end)
     put("/proc/self/mountinfo", tn_text_str(&mounts));
     put("/sys/fs/cgroup/a/memory.max", "12345");
     assert_limit(12345, "cgroup memory.max");
-    tn_text_done(&mounts);
 }
 
 TEST_WITH(set_up, tear_down, address_space_is_a_limit_of_its_own)

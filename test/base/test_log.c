@@ -4,8 +4,6 @@
 #include "support/test.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 static char last_line[8192];
 static tn_log_level last_level;
@@ -18,16 +16,12 @@ static void keep(tn_log_level level, const char *line)
     n_lines++;
 }
 
-static int reset(void **state)
+SET_UP
 {
-    (void)state;
     tn_log_set(NULL, TN_LOG_INFO);
     n_lines = 0;
     last_line[0] = 0;
-    return 0;
 }
-
-FIXTURE(reset, NULL);
 
 TEST(without_a_sink_lines_vanish)
 {

@@ -5,9 +5,6 @@
 
 #include "base/core/alloc.h"
 
-#include <math.h>
-#include <string.h>
-
 /* A thousandth of a slow core to a hundred times a fast one; bytes likewise. */
 static void assert_plausible(double value, double least, double most)
 {

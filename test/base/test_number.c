@@ -7,10 +7,6 @@
 
 #include <float.h>
 #include <locale.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static tn_status read_slow_text(void *arg, tn_error *err)
 {

@@ -6,8 +6,6 @@
 
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <string.h>
 
 enum { PIECES = 500, NONE = 1 << 30 };
 
@@ -90,7 +88,7 @@ static tn_team *team_of(uint32_t threads)
 TEST(pieces_are_joined_in_their_order)
 {
     for (uint32_t threads = 1; threads <= 4; threads++) {
-        tn_team *team = team_of(threads);
+        tn_team *team FREED(tn_team_close) = team_of(threads);
         for (uint32_t i = 0; i < 20; i++) {
             work w = fresh();
             assert_int_equal(run(&w, team, PIECES, NULL), TN_OK);
@@ -102,7 +100,6 @@ TEST(pieces_are_joined_in_their_order)
             assert_in_range(w.hands, 1, threads == 1 ? 1 : TN_INORDER_AHEAD);
             assert_int_equal(w.dropped, w.hands);
         }
-        tn_team_close(team);
     }
 }
 
@@ -120,21 +117,20 @@ TEST(without_a_team_the_caller_does_all)
 /* The first piece is made last of as many as may be under way. */
 TEST(pieces_do_not_wait_to_be_joined_while_there_is_room)
 {
-    tn_team *team = team_of(2);
+    tn_team *team FREED(tn_team_close) = team_of(2);
     work w = fresh();
     w.first_waits = true;
     assert_int_equal(run(&w, team, PIECES, NULL), TN_OK);
     assert_int_equal(w.n_joined, PIECES);
     assert_int_equal(w.joined[0], 0);
     assert_int_equal(w.hands, TN_INORDER_AHEAD);
-    tn_team_close(team);
 }
 
 /* Many pieces fail, on any thread; it is always the same one that is told. */
 TEST(the_first_fault_in_order_is_told)
 {
     for (uint32_t threads = 1; threads <= 4; threads++) {
-        tn_team *team = team_of(threads);
+        tn_team *team FREED(tn_team_close) = team_of(threads);
         for (uint32_t i = 0; i < 20; i++) {
             tn_error err = {0};
             work w = fresh();
@@ -152,14 +148,13 @@ TEST(the_first_fault_in_order_is_told)
             assert_int_equal(w.n_joined, 101);
             assert_int_equal(w.dropped, w.hands);
         }
-        tn_team_close(team);
     }
 }
 
 TEST(no_room_for_a_hand_is_a_failure_like_others)
 {
     for (uint32_t threads = 1; threads <= 2; threads++) {
-        tn_team *team = team_of(threads);
+        tn_team *team FREED(tn_team_close) = team_of(threads);
         tn_error err = {0};
         work w = fresh();
         tn_alloc_fail_at(1);
@@ -168,6 +163,5 @@ TEST(no_room_for_a_hand_is_a_failure_like_others)
         assert_non_null(strstr(err.text, "a piece of work"));
         assert_true(w.n_joined < PIECES);
         assert_int_equal(w.dropped, w.hands);
-        tn_team_close(team);
     }
 }

@@ -11,8 +11,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -26,23 +24,20 @@ typedef struct place {
     tn_error err;
 } place;
 
-static int set_up(void **state)
+SET_UP
 {
     static place p;
     p = (place){0};
     tn_tmpdir_make(p.dir);
     *state = &p;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     const place *p = *state;
     tn_tmpdir_remove(p->dir);
-    return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
 }
-
-FIXTURE(set_up, tear_down);
 
 /* A path in the folder; the two last ones stay. */
 static const char *in(place *p, const char *name)
@@ -59,18 +54,16 @@ static void make(place *p, const char *name, const char *text)
 
 static void assert_holds(place *p, const char *name, const char *text)
 {
-    tn_text read = {0};
+    tn_text read CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_file_read_all(in(p, name), 1 << 20, &read, &p->err), TN_OK);
     assert_string_equal(tn_text_str(&read), text);
-    tn_text_done(&read);
 }
 
 static uint32_t files_in(const place *p)
 {
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(p->dir, &names, &n, NULL), TN_OK);
-    tn_text_done(&names);
     return n;
 }
 
@@ -88,9 +81,8 @@ static mode_t type_of(const char *path)
 
 /* ---- files ---- */
 
-TEST(a_file_appears_whole_or_not_at_all)
+TEST_ON(place *p, a_file_appears_whole_or_not_at_all)
 {
-    place *p = *state;
     make(p, "out", "old");
     tn_output *o = NULL;
     assert_int_equal(tn_output_open(&o, in(p, "out"), NULL, &p->err), TN_OK);
@@ -115,9 +107,8 @@ static mode_t mode_of(const char *path)
     return st.st_mode & 07777;
 }
 
-TEST(what_replaces_a_file_is_for_the_same_eyes)
+TEST_ON(place *p, what_replaces_a_file_is_for_the_same_eyes)
 {
-    place *p = *state;
     static const mode_t modes[] = {0600, 0640, 0664, 0755, 0400};
     tn_output *o = NULL;
     const mode_t before = umask(022);
@@ -160,9 +151,8 @@ static void announce(const char *tmp)
 }
 
 /* So that whoever removes it after a signal knows of it at every moment of its life. */
-TEST(an_unfinished_file_is_announced_before_it_is_made)
+TEST_ON(place *p, an_unfinished_file_is_announced_before_it_is_made)
 {
-    place *p = *state;
     tn_output *o = NULL;
     const tn_output_with with = {.announce = announce};
     assert_int_equal(tn_output_open(&o, in(p, "out"), &with, &p->err), TN_OK);
@@ -175,11 +165,10 @@ TEST(an_unfinished_file_is_announced_before_it_is_made)
     tn_output_abandon(o);
 }
 
-TEST(a_failure_leaves_the_old_file_and_nothing_else)
+TEST_ON(place *p, a_failure_leaves_the_old_file_and_nothing_else)
 {
     static const char *const rules[] = {"io.create:EDQUOT", "io.write:ENOSPC", "io.fsync:EIO",
                                         "io.close:EIO", "io.rename:EXDEV"};
-    place *p = *state;
     make(p, "out", "old");
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         assert_int_equal(tn_failpoint_set(rules[i], &p->err), TN_OK);
@@ -190,34 +179,30 @@ TEST(a_failure_leaves_the_old_file_and_nothing_else)
     }
 }
 
-TEST(after_a_failed_sync_another_file_is_tried)
+TEST_ON(place *p, after_a_failed_sync_another_file_is_tried)
 {
-    place *p = *state;
     assert_int_equal(tn_failpoint_set("io.fsync#1:EIO", &p->err), TN_OK);
     assert_int_equal(put(p, "out", "new"), TN_OK);
     assert_holds(p, "out", "new");
     assert_int_equal(files_in(p), 1);
 }
 
-TEST(a_folder_is_not_written_to)
+TEST_ON(place *p, a_folder_is_not_written_to)
 {
-    place *p = *state;
     assert_int_equal(tn_output_put(p->dir, "x", 1, NULL, &p->err), TN_E_IO);
     assert_non_null(strstr(p->err.text, "it is a folder"));
     assert_int_equal(tn_output_put("", "x", 1, NULL, &p->err), TN_E_USAGE);
 }
 
-TEST(trying_leaves_nothing_and_finds_what_cannot_be_made)
+TEST_ON(place *p, trying_leaves_nothing_and_finds_what_cannot_be_made)
 {
-    place *p = *state;
     assert_int_equal(tn_output_try(in(p, "out"), NULL, &p->err), TN_OK);
     assert_int_equal(files_in(p), 0);
     assert_int_equal(tn_output_try(in(p, "no/out"), NULL, &p->err), TN_E_IO);
 }
 
-TEST(what_has_no_room_is_told_at_the_start)
+TEST_ON(place *p, what_has_no_room_is_told_at_the_start)
 {
-    place *p = *state;
     tn_output *o = NULL;
     assert_int_equal(tn_output_open(&o, in(p, "out"), NULL, &p->err), TN_OK);
     assert_int_equal(tn_output_expect(o, 1, &p->err), TN_OK);
@@ -231,9 +216,8 @@ TEST(what_has_no_room_is_told_at_the_start)
 
 /* ---- links ---- */
 
-TEST(a_link_stays_and_its_target_is_replaced)
+TEST_ON(place *p, a_link_stays_and_its_target_is_replaced)
 {
-    place *p = *state;
     assert_int_equal(tn_dir_make(in(p, "far"), &p->err), TN_OK);
     make(p, "far/target", "old");
     assert_int_equal(symlink("far/target", in(p, "middle")), 0);
@@ -245,18 +229,16 @@ TEST(a_link_stays_and_its_target_is_replaced)
     assert_int_equal(files_in(p), 3);
 }
 
-TEST(a_link_to_nothing_makes_its_target)
+TEST_ON(place *p, a_link_to_nothing_makes_its_target)
 {
-    place *p = *state;
     assert_int_equal(symlink("target", in(p, "link")), 0);
     assert_int_equal(put(p, "link", "new"), TN_OK);
     assert_int_equal(type_of(in(p, "link")), S_IFLNK);
     assert_holds(p, "target", "new");
 }
 
-TEST(links_in_a_circle_are_refused)
+TEST_ON(place *p, links_in_a_circle_are_refused)
 {
-    place *p = *state;
     assert_int_equal(symlink("b", in(p, "a")), 0);
     assert_int_equal(symlink("a", in(p, "b")), 0);
     assert_int_equal(put(p, "a", "x"), TN_E_IO);
@@ -265,9 +247,8 @@ TEST(links_in_a_circle_are_refused)
 
 /* ---- streams ---- */
 
-TEST(devices_are_written_to_and_stay)
+TEST_ON(place *p, devices_are_written_to_and_stay)
 {
-    place *p = *state;
     assert_int_equal(tn_output_put("/dev/null", "x", 1, NULL, &p->err), TN_OK);
     assert_int_equal(type_of("/dev/null"), S_IFCHR);
     if (access("/dev/full", F_OK) != 0) {
@@ -294,9 +275,8 @@ static void *read_fifo(void *path)
     return got;
 }
 
-TEST(a_fifo_reaches_its_reader_and_stays)
+TEST_ON(place *p, a_fifo_reaches_its_reader_and_stays)
 {
-    place *p = *state;
     void *got = NULL;
     pthread_t reader;
     char path[TN_PATH_SIZE];
@@ -310,9 +290,8 @@ TEST(a_fifo_reaches_its_reader_and_stays)
     assert_int_equal(files_in(p), 1);
 }
 
-TEST(a_signal_ends_the_wait_for_a_reader)
+TEST_ON(place *p, a_signal_ends_the_wait_for_a_reader)
 {
-    place *p = *state;
     const atomic_bool stop = true;
     tn_output *o = NULL;
     assert_int_equal(mkfifo(in(p, "fifo"), 0600), 0);
@@ -321,9 +300,8 @@ TEST(a_signal_ends_the_wait_for_a_reader)
     assert_null(o);
 }
 
-TEST(a_socket_is_connected_to)
+TEST_ON(place *p, a_socket_is_connected_to)
 {
-    place *p = *state;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", in(p, "s"));
     int server = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -359,9 +337,8 @@ static void assert_goes_to_stdout(place *p, const char *name)
     assert_int_equal(unlink(in(p, "stdout")), 0);
 }
 
-TEST(standard_output_is_written_to_at_its_place)
+TEST_ON(place *p, standard_output_is_written_to_at_its_place)
 {
-    place *p = *state;
     assert_goes_to_stdout(p, "-");
     assert_goes_to_stdout(p, "/proc/self/fd/1");
     for (size_t i = 0; i < 2; i++) { /* links to it, which a bare /dev has not */
@@ -379,9 +356,8 @@ TEST(standard_output_is_written_to_at_its_place)
 
 /* ---- what is refused ---- */
 
-TEST(an_input_of_the_run_is_refused_through_links_too)
+TEST_ON(place *p, an_input_of_the_run_is_refused_through_links_too)
 {
-    place *p = *state;
     tn_inputs inputs = {0};
     static const char *const names[] = {"data", "link", "hard"};
     make(p, "data", "rows");
@@ -407,9 +383,8 @@ TEST(an_input_of_the_run_is_refused_through_links_too)
     tn_inputs_done(&inputs);
 }
 
-TEST(checkpoints_and_exports_are_not_written_into)
+TEST_ON(place *p, checkpoints_and_exports_are_not_written_into)
 {
-    place *p = *state;
     static const char *const folders[] = {"run/ckpt-1", "out/0123", "run/ckpt-2.damaged"};
     static const char *const marks[] = {"MANIFEST", "EXPORT.json", "MANIFEST"};
     for (size_t i = 0; i < 3; i++) {
@@ -436,9 +411,8 @@ TEST(checkpoints_and_exports_are_not_written_into)
 
 /* ---- what killed writers leave ---- */
 
-TEST(left_overs_of_the_same_output_are_removed_and_no_others)
+TEST_ON(place *p, left_overs_of_the_same_output_are_removed_and_no_others)
 {
-    place *p = *state;
     static const char *const stay[] = {
         "out.tmp",
         "out.0123456789abcde.tmp",
@@ -462,9 +436,8 @@ TEST(left_overs_of_the_same_output_are_removed_and_no_others)
     }
 }
 
-TEST(what_a_living_writer_writes_is_left_to_it)
+TEST_ON(place *p, what_a_living_writer_writes_is_left_to_it)
 {
-    place *p = *state;
     tn_output *living = NULL;
     assert_int_equal(tn_output_open(&living, in(p, "out"), NULL, &p->err), TN_OK);
     assert_int_equal(tn_output_write(living, "slow", 4, &p->err), TN_OK);
@@ -477,9 +450,8 @@ TEST(what_a_living_writer_writes_is_left_to_it)
     assert_int_equal(files_in(p), 1);
 }
 
-TEST(the_lock_of_the_first_stands_for_all_that_appear_together)
+TEST_ON(place *p, the_lock_of_the_first_stands_for_all_that_appear_together)
 {
-    place *p = *state;
     tn_output *first = NULL;
     tn_output *second = NULL;
     assert_int_equal(tn_output_open(&first, in(p, "a"), NULL, &p->err), TN_OK);
@@ -506,9 +478,8 @@ TEST(the_lock_of_the_first_stands_for_all_that_appear_together)
     assert_int_equal(files_in(p), 2);
 }
 
-TEST(without_memory_nothing_is_left)
+TEST_ON(place *p, without_memory_nothing_is_left)
 {
-    place *p = *state;
     tn_status status = TN_E_MEMORY;
     for (uint64_t n = 1; status == TN_E_MEMORY; n++) {
         assert_true(n < 100);
@@ -520,9 +491,8 @@ TEST(without_memory_nothing_is_left)
     assert_int_equal(status, TN_OK);
 }
 
-TEST(a_nameless_file_is_read_again_and_leaves_nothing)
+TEST_ON(place *p, a_nameless_file_is_read_again_and_leaves_nothing)
 {
-    place *p = *state;
     tn_file *f = NULL;
     tn_map map;
     assert_int_equal(tn_file_create_nameless(&f, in(p, "x"), &p->err), TN_OK);

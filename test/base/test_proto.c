@@ -5,8 +5,6 @@
 #include "base/math/rng.h"
 #include "support/test.h"
 
-#include <string.h>
-
 /* Section 2: Example {label: 1, ids: [3,300,-1] packed, uids: same unpacked, x: [.5,-1],
  * s: ["a","bc"]}. */
 static const char example_hex[] =
@@ -54,7 +52,7 @@ TEST(varints_of_every_length_read_back_fast_and_slow)
         uint64_t top = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
         const uint64_t values[] = {top, top / 3, tn_mix(top) & top, top ^ (top >> 1)};
         for (size_t i = 0; i < 4; i++) {
-            tn_text t = {0};
+            tn_text t CLEANUP(tn_text_done) = {0};
             tn_proto_add_varint(&t, values[i]);
             size_t size = t.size;
             uint64_t back = 0;
@@ -66,7 +64,6 @@ TEST(varints_of_every_length_read_back_fast_and_slow)
             assert_true(read_varint(t.data, t.size, &back, &left)); /* eight at a time */
             assert_int_equal(back, values[i]);
             assert_int_equal(left, 10);
-            tn_text_done(&t);
         }
     }
 }
@@ -134,7 +131,7 @@ TEST(golden_example)
     char bytes[256];
     tn_bytes in = {bytes, from_hex(example_hex, bytes), false};
     assert_int_equal(in.size, 107);
-    tn_text found = {0};
+    tn_text found CLEANUP(tn_text_done) = {0};
     tn_proto_field features = {0};
     tn_proto_field entry = {0};
     assert_true(tn_proto_next(&in, &features));
@@ -146,7 +143,6 @@ TEST(golden_example)
     assert_false(in.failed || features.bytes.failed);
     assert_string_equal(tn_text_str(&found), "label 3: <1> 1;ids 3: <13> 3 300 -1;uids 3: 3 300 -1;"
                                              "x 2: <8>;s 1: <1> <2>;");
-    tn_text_done(&found);
 }
 
 /* Walks into everything that is length-delimited as far as it reads as a message. */
@@ -167,7 +163,7 @@ TEST(a_cut_or_flipped_message_never_reads_outside)
     enum { SIZE = 107 };
     assert_int_equal(from_hex(example_hex, bytes), SIZE);
     for (size_t cut = 0; cut < SIZE; cut++) {
-        char *block = tn_alloc(2, TN_CACHE_LINE, "bytes");
+        char *block FREED(tn_free) = tn_alloc(2, TN_CACHE_LINE, "bytes");
         char *at = block + 2 * (size_t)TN_CACHE_LINE - cut;
         memcpy(at, bytes, cut);
         tn_bytes in = {at, cut, false};
@@ -175,7 +171,6 @@ TEST(a_cut_or_flipped_message_never_reads_outside)
         while (tn_proto_next(&in, &f)) {
         }
         assert_int_equal(in.failed, cut > 0); /* the one field encloses all bytes */
-        tn_free(block);
     }
     for (uint64_t i = 0; i < 20000; i++) {
         char flipped[256];
@@ -189,7 +184,7 @@ TEST(a_cut_or_flipped_message_never_reads_outside)
 
 TEST(unknown_fields_of_four_wire_types_are_stepped_over)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_proto_add_u64(&t, 9, UINT64_MAX);
     tn_proto_add_f64(&t, 1000, 2.5);
     tn_proto_add_varint(&t, TN_PROTO_TAG((1U << 29) - 1, TN_WIRE_FIXED32));
@@ -209,7 +204,6 @@ TEST(unknown_fields_of_four_wire_types_are_stepped_over)
     }
     assert_false(tn_proto_next(&in, &f));
     assert_false(in.failed);
-    tn_text_done(&t);
 }
 
 TEST(field_0_and_other_wire_types_are_refused)
@@ -291,10 +285,9 @@ TEST(a_long_inner_message_gets_a_long_length)
     assert_int_equal(t.data[4 + 19999], 'a' + 19999 % 26);
     assert_int_equal(in.size, 0);
     tn_text_done(&t);
-    tn_text small = {.size_max = 8};
+    tn_text small CLEANUP(tn_text_done) = {.size_max = 8};
     begin = tn_proto_begin(&small, 1);
     tn_text_adds(&small, "1234567");
     tn_proto_end(&small, begin); /* no room for the length: remembered, nothing moves */
     assert_int_equal(tn_text_check(&small, "message", NULL), TN_E_LIMIT);
-    tn_text_done(&small);
 }

@@ -8,6 +8,8 @@
 
 #include <stdatomic.h>
 
+CLOSER(tn_queue_free);
+
 enum { ITEMS = 20000, PRODUCERS = 3, CONSUMERS = 2 };
 
 static tn_queue *queue_of(uint32_t capacity)
@@ -21,7 +23,7 @@ static tn_queue *queue_of(uint32_t capacity)
 TEST(items_come_out_in_the_order_they_went_in)
 {
     int item[7] = {0};
-    tn_queue *q = queue_of(3);
+    tn_queue *q FREED(tn_queue_free) = queue_of(3);
     uint32_t in = 0;
     for (uint32_t out = 0; out < 7; out++) {
         while (in < 7 && in - out < 3) {
@@ -31,14 +33,13 @@ TEST(items_come_out_in_the_order_they_went_in)
         assert_true(tn_queue_pop(q, &got));
         assert_ptr_equal(got, &item[out]);
     }
-    tn_queue_free(q);
 }
 
 TEST(a_pop_waits_until_then_and_no_longer)
 {
     int item = 0;
     void *got = &got;
-    tn_queue *q = queue_of(1);
+    tn_queue *q FREED(tn_queue_free) = queue_of(1);
     assert_false(tn_queue_pop_until(q, 0, &got));
     assert_ptr_equal(got, &got); /* untouched */
     assert_false(tn_queue_is_over(q));
@@ -52,14 +53,13 @@ TEST(a_pop_waits_until_then_and_no_longer)
     assert_ptr_equal(got, &item);
     assert_true(tn_queue_is_over(q));
     assert_false(tn_queue_pop_until(q, UINT64_MAX, &got));
-    tn_queue_free(q);
 }
 
 TEST(a_closed_queue_refuses_new_items_and_hands_out_the_old_ones)
 {
     int item[2] = {0};
     void *got = NULL;
-    tn_queue *q = queue_of(2);
+    tn_queue *q FREED(tn_queue_free) = queue_of(2);
     assert_true(tn_queue_push(q, &item[0]));
     tn_queue_close(q);
     assert_false(tn_queue_push(q, &item[1]));
@@ -67,7 +67,6 @@ TEST(a_closed_queue_refuses_new_items_and_hands_out_the_old_ones)
     assert_ptr_equal(got, &item[0]);
     assert_false(tn_queue_pop(q, &got));
     assert_false(tn_queue_pop_until(q, 0, &got));
-    tn_queue_free(q);
 }
 
 static tn_status push_until_refused(void *queue, tn_error *err)
@@ -82,12 +81,11 @@ static tn_status push_until_refused(void *queue, tn_error *err)
 TEST(closing_wakes_a_producer_that_waits_for_room)
 {
     tn_error err = {0};
-    tn_queue *q = queue_of(1);
+    tn_queue *q FREED(tn_queue_free) = queue_of(1);
     tn_thread *producer = NULL;
     assert_int_equal(tn_thread_start(&producer, "producer", push_until_refused, q, &err), TN_OK);
     tn_queue_close(q);
     assert_int_equal(tn_thread_join(producer, &err), TN_OK);
-    tn_queue_free(q);
 }
 
 typedef struct traffic {

@@ -4,8 +4,6 @@
 #include "base/math/rng.h"
 #include "support/test.h"
 
-#include <math.h>
-
 #define ROW_KEY UINT64_C(0x0123456789abcdef)
 
 static uint32_t bits_of(tn_init init, uint64_t stream, uint64_t index)

@@ -6,28 +6,19 @@
 #include "base/math/crc32c.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static char dir[256];
 static char path[TN_PATH_SIZE];
 
-static int set_up(void **state)
+SET_UP
 {
-    (void)state;
     tn_tmpdir_make(dir);
-    return tn_path_join(dir, "x.safetensors", path, NULL) == TN_OK ? 0 : 1;
+    assert_int_equal(tn_path_join(dir, "x.safetensors", path, NULL), TN_OK);
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     tn_tmpdir_remove(dir);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static tn_status write_doc(const tn_safetensors *doc, tn_error *err)
 {
@@ -126,7 +117,7 @@ TEST(get_says_what_differs)
                                "12345678";
     tn_error err = {0};
     tn_safetensors doc = {0};
-    tn_arena *arena = tn_arena_new(4096);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(4096);
     const tn_tensor *t = NULL;
     assert_int_equal(read_bytes(file, sizeof file - 1, arena, &doc, &err), TN_OK);
     const tn_tensor_want right = {.name = "w", .dtype = "F32", .rank = 1, .shape = {2}};
@@ -146,7 +137,6 @@ TEST(get_says_what_differs)
     wrong = right;
     wrong.rank = 2;
     assert_int_equal(tn_tensor_get(&doc, &wrong, "f", &t, &err), TN_E_CKPT);
-    tn_arena_free(arena);
 }
 
 /* A file of this header and `data_size` bytes behind it; the status of reading it. */
@@ -161,9 +151,8 @@ static tn_status read_header(const char *json, size_t data_size, tn_safetensors 
     char *exact = malloc(8 + n + data_size); /* so that ASan sees a read past the end */
     assert_non_null(exact);
     memcpy(exact, file, 8 + n + data_size);
-    tn_arena *arena = tn_arena_new(4096);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(4096);
     tn_status status = read_bytes(exact, 8 + n + data_size, arena, out, err);
-    tn_arena_free(arena);
     free(exact);
     return status;
 }
@@ -248,7 +237,7 @@ TEST(hostile_headers_are_refused)
 TEST(sizes_are_checked_before_the_header_is_read)
 {
     static const uint64_t sizes[] = {9, 100000001, UINT64_MAX, UINT64_MAX - 7};
-    tn_arena *arena = tn_arena_new(64);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(64);
     for (size_t i = 0; i < 4; i++) {
         tn_error err = {0};
         tn_safetensors doc = {0};
@@ -257,7 +246,6 @@ TEST(sizes_are_checked_before_the_header_is_read)
         assert_int_equal(read_bytes(file, sizeof file, arena, &doc, &err), TN_E_CKPT);
         assert_int_equal(read_bytes(file, i, arena, &doc, &err), TN_E_CKPT);
     }
-    tn_arena_free(arena);
 }
 
 TEST(a_write_that_fails_leaves_no_file)

@@ -2,8 +2,6 @@
 #include "base/math/sha256.h"
 #include "support/test.h"
 
-#include <string.h>
-
 static void hashes_to(const char *text, const char *expected)
 {
     tn_sha256 h;

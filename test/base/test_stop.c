@@ -3,15 +3,11 @@
 
 #include "base/core/stop.h"
 
-static int forget(void **state)
+TEAR_DOWN
 {
-    (void)state;
     tn_stop_set(NULL);
     tn_stop_by_group(false);
-    return 0;
 }
-
-FIXTURE(NULL, forget);
 
 TEST(nobody_asks_in_the_beginning)
 {

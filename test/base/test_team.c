@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -38,7 +37,7 @@ static tn_team *team_of(uint32_t threads)
 TEST(every_tile_is_done_once_whatever_the_number_of_threads)
 {
     for (uint32_t threads = 1; threads <= 5; threads++) {
-        tn_team *team = team_of(threads);
+        tn_team *team FREED(tn_team_close) = team_of(threads);
         visits v = {0};
         for (uint32_t run = 1; run <= 50; run++) {
             (run % 2 == 0 ? tn_team_run : tn_team_run_in_order)(team, TILES, visit, &v);
@@ -46,7 +45,6 @@ TEST(every_tile_is_done_once_whatever_the_number_of_threads)
                 assert_int_equal(v.count[i], run);
             }
         }
-        tn_team_close(team);
     }
 }
 
@@ -64,19 +62,18 @@ static void note_order(void *job, uint32_t tile)
 TEST(tiles_in_order_are_begun_in_order)
 {
     for (uint32_t threads = 1; threads <= 4; threads++) {
-        tn_team *team = team_of(threads);
+        tn_team *team FREED(tn_team_close) = team_of(threads);
         order o = {0};
         tn_team_run_in_order(team, TILES, note_order, &o);
         for (uint32_t i = 0; i < TILES; i++) { /* the others may each have taken one, not begun */
             assert_true(o.before[i] + threads - 1 >= i);
         }
-        tn_team_close(team);
     }
 }
 
 TEST(what_a_run_wrote_the_next_run_reads_without_a_lock)
 {
-    tn_team *team = team_of(3);
+    tn_team *team FREED(tn_team_close) = team_of(3);
     for (uint32_t run = 0; run < 3000; run++) {
         visits v = {0}; /* on this stack: nobody may touch it once run() is back */
         uint32_t n = 2 + run % 7;
@@ -86,7 +83,6 @@ TEST(what_a_run_wrote_the_next_run_reads_without_a_lock)
         }
         assert_int_equal(v.count[n], 0);
     }
-    tn_team_close(team);
 }
 
 typedef struct errand {
@@ -107,7 +103,7 @@ static bool run_errand(void *arg)
 
 TEST(helpers_without_tiles_do_what_is_set_aside)
 {
-    tn_team *team = team_of(3);
+    tn_team *team FREED(tn_team_close) = team_of(3);
     visits v = {0};
     errand e = {.left = 500};
     tn_team_set_aside(team, run_errand, &e);
@@ -121,19 +117,17 @@ TEST(helpers_without_tiles_do_what_is_set_aside)
         tn_team_run(team, TILES, visit, &v);
     }
     assert_int_equal(atomic_load(&e.left), 1000000); /* nobody comes back to it */
-    tn_team_close(team);
 }
 
 TEST(the_caller_and_a_team_of_one_set_nothing_aside)
 {
-    tn_team *team = team_of(1);
+    tn_team *team FREED(tn_team_close) = team_of(1);
     visits v = {0};
     errand e = {.left = 1};
     tn_team_set_aside(team, run_errand, &e);
     tn_team_set_aside(NULL, run_errand, &e);
     tn_team_run(team, TILES, visit, &v);
     assert_int_equal(atomic_load(&e.left), 1);
-    tn_team_close(team);
 }
 
 /* One tile for everybody: no thread gets a second one before each has had one. */
@@ -238,16 +232,15 @@ TEST(no_team_is_the_calling_thread_alone)
 
 TEST(no_tiles_are_no_work)
 {
-    tn_team *team = team_of(2);
+    tn_team *team FREED(tn_team_close) = team_of(2);
     visits v = {0};
     tn_team_run(team, 0, visit, &v);
     assert_int_equal(v.count[0], 0);
-    tn_team_close(team);
 }
 
 TEST(a_warm_run_allocates_nothing)
 {
-    tn_team *team = team_of(3);
+    tn_team *team FREED(tn_team_close) = team_of(3);
     visits v = {0};
     tn_team_run(team, TILES, visit, &v);
     uint64_t before = tn_mallocs();
@@ -255,7 +248,6 @@ TEST(a_warm_run_allocates_nothing)
         tn_team_run(team, TILES, visit, &v);
     }
     assert_int_equal(tn_mallocs(), before);
-    tn_team_close(team);
 }
 
 static uint64_t cpu_us(void)
@@ -270,7 +262,7 @@ static uint64_t cpu_us(void)
  * never sleeps uses 4 x 20 ms in each nap and so fails every one of the tries. */
 TEST(an_idle_team_burns_no_processor)
 {
-    tn_team *team = team_of(5);
+    tn_team *team FREED(tn_team_close) = team_of(5);
     visits v = {0};
     tn_team_run(team, TILES, visit, &v);
     bool still = false;
@@ -282,7 +274,6 @@ TEST(an_idle_team_burns_no_processor)
     assert_true(still);
     tn_team_run(team, TILES, visit, &v); /* and wakes up again */
     assert_int_equal(v.count[TILES - 1], 2);
-    tn_team_close(team);
 }
 
 static void visit_slowly(void *job, uint32_t tile)
@@ -295,7 +286,7 @@ static void visit_slowly(void *job, uint32_t tile)
 
 TEST(more_threads_than_processors_still_finish)
 {
-    tn_team *team = team_of(32);
+    tn_team *team FREED(tn_team_close) = team_of(32);
     visits v = {0};
     for (uint32_t run = 0; run < 20; run++) {
         tn_team_run(team, 64, visit_slowly, &v);
@@ -303,7 +294,6 @@ TEST(more_threads_than_processors_still_finish)
     for (uint32_t i = 0; i < 64; i++) {
         assert_int_equal(v.count[i], 20);
     }
-    tn_team_close(team);
 }
 
 TEST(a_team_that_cannot_be_made_whole_is_not_made)
@@ -380,7 +370,7 @@ static bool open_letter(void *arg)
 TEST(what_is_posted_is_done_once_when_it_is_settled)
 {
     for (uint32_t threads = 1; threads <= 3; threads++) {
-        tn_team *team = team_of(threads);
+        tn_team *team FREED(tn_team_close) = team_of(threads);
         visits v = {0};
         letter l = {0};
         tn_team_settle(team); /* of nothing */
@@ -390,13 +380,12 @@ TEST(what_is_posted_is_done_once_when_it_is_settled)
             tn_team_settle(team);
             assert_int_equal(l.done, i);
         }
-        tn_team_close(team);
     }
 }
 
 TEST(a_helper_does_what_is_posted)
 {
-    tn_team *team = team_of(2);
+    tn_team *team FREED(tn_team_close) = team_of(2);
     visits v = {0};
     letter l = {0};
     tn_team_post(team, open_letter, &l);
@@ -407,5 +396,4 @@ TEST(a_helper_does_what_is_posted)
     assert_false(pthread_equal(l.by, pthread_self()));
     tn_team_settle(team);
     assert_int_equal(l.done, 1);
-    tn_team_close(team);
 }

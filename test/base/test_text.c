@@ -4,9 +4,6 @@
 #include "base/core/text.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 TEST(everything_appended_stands_there_in_order)
 {
     tn_text t = {0};
@@ -29,7 +26,7 @@ TEST(everything_appended_stands_there_in_order)
 
 TEST(numbers_are_written_little_endian)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_text_add_u16(&t, 0x0102);
     tn_text_add_u32le(&t, 0x03040506);
     tn_text_add_u64le(&t, UINT64_C(0x0708090a0b0c0d0e));
@@ -38,12 +35,11 @@ TEST(numbers_are_written_little_endian)
                                       0x0b, 0x0a, 9, 8, 7, 0, 0,    0,    0xc0};
     assert_int_equal(t.size, sizeof expected);
     assert_memory_equal(t.data, expected, sizeof expected);
-    tn_text_done(&t);
 }
 
 TEST(a_long_text_grows_and_keeps_its_bytes)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < 20000; i++) {
         tn_text_addf(&t, "%05u,", i);
     }
@@ -53,12 +49,11 @@ TEST(a_long_text_grows_and_keeps_its_bytes)
         (void)snprintf(expected, sizeof expected, "%05u,", i);
         assert_memory_equal(t.data + 6 * (size_t)i, expected, 6);
     }
-    tn_text_done(&t);
 }
 
 TEST(a_formatted_piece_longer_than_the_room_is_written_whole)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     for (int width = 200; width < 600; width += 7) {
         tn_text_clear(&t);
         tn_text_addf(&t, "%*d", width, 5);
@@ -66,7 +61,6 @@ TEST(a_formatted_piece_longer_than_the_room_is_written_whole)
         assert_int_equal(t.data[width - 1], '5');
         assert_int_equal(t.data[width], 0);
     }
-    tn_text_done(&t);
 }
 
 TEST(the_ceiling_is_exact_and_its_breach_is_remembered)

@@ -4,13 +4,10 @@
 #include "base/core/alloc.h"
 #include "base/thread/threads.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -8,9 +8,7 @@
 
 #include "support/mallocs.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+CLOSER(tn_trace_close);
 
 static tn_trace *open_trace(uint32_t ring)
 {
@@ -46,7 +44,7 @@ static double sum_of(const tn_trace *t, const tn_lane_times *times)
 
 TEST(a_phase_has_its_own_time_without_what_is_inside)
 {
-    tn_trace *t = open_trace(16);
+    tn_trace *t FREED(tn_trace_close) = open_trace(16);
     tn_lane *lane = tn_trace_join(t, "main");
     tn_span_begin(lane, TN_PHASE_FORWARD);
     pass_us(200);
@@ -66,12 +64,11 @@ TEST(a_phase_has_its_own_time_without_what_is_inside)
     assert_true(x[TN_PHASE_FORWARD].seconds < tn_trace_seconds(t) - 3500e-6 + 1e-9);
     assert_int_equal(x[TN_PHASE_FORWARD].calls, 1);
     assert_int_equal(x[TN_PHASE_PULL].calls, 0);
-    tn_trace_close(t);
 }
 
 TEST(shares_of_a_thread_sum_to_the_run)
 {
-    tn_trace *t = open_trace(16);
+    tn_trace *t FREED(tn_trace_close) = open_trace(16);
     pass_us(300); /* away */
     tn_lane *lane = tn_trace_join(t, "main");
     pass_us(200); /* other */
@@ -90,12 +87,11 @@ TEST(shares_of_a_thread_sum_to_the_run)
     assert_true(times.away_s >= 600e-6);
     assert_true(times.other_s >= 200e-6);
     assert_true(fabs(sum_of(t, &times) - 1) < 1e-6);
-    tn_trace_close(t);
 }
 
 TEST(tiles_are_what_threads_would_share)
 {
-    tn_trace *t = open_trace(16);
+    tn_trace *t FREED(tn_trace_close) = open_trace(16);
     tn_trace_foresee(t, 4);
     tn_lane *lane = tn_trace_join(t, "main");
     tn_lane_tiles_begin(lane, 2); /* in no phase */
@@ -122,12 +118,11 @@ TEST(tiles_are_what_threads_would_share)
     assert_true(fabs(g.seconds - tn_trace_phase_s(t, "main", TN_PHASE_ROW_GRADS)) < 1e-9);
     assert_true(fabs(g.foreseen - g.seconds / 3) < 1e-9); /* two tiles of six */
     assert_true(tn_trace_tiles(t, "team", TN_PHASE_BACKWARD).runs == 0);
-    tn_trace_close(t);
 }
 
 TEST(a_part_counts_as_the_phase_that_is_open)
 {
-    tn_trace *t = open_trace(16);
+    tn_trace *t FREED(tn_trace_close) = open_trace(16);
     tn_lane *lane = tn_trace_join(t, "main");
     const char *label = tn_trace_name(t, "deep.1");
     tn_span_begin(lane, TN_PHASE_PULL);
@@ -144,12 +139,11 @@ TEST(a_part_counts_as_the_phase_that_is_open)
     assert_int_equal(times.phase[TN_PHASE_PULL].calls, 1);
     assert_true(times.phase[TN_PHASE_PULL].seconds >= 100e-6);
     assert_int_equal(times.phase[TN_PHASE_FORWARD].calls, 1);
-    tn_trace_close(t);
 }
 
 TEST(folded_spans_count_as_one_phase)
 {
-    tn_trace *t = open_trace(16);
+    tn_trace *t FREED(tn_trace_close) = open_trace(16);
     tn_lane *lane = tn_trace_join(t, "main");
     tn_span_begin(lane, TN_PHASE_EVALUATE);
     tn_lane_fold(lane, TN_PHASE_EVALUATE);
@@ -166,12 +160,11 @@ TEST(folded_spans_count_as_one_phase)
     assert_int_equal(times.phase[TN_PHASE_EVALUATE].calls, 1);
     assert_true(times.phase[TN_PHASE_EVALUATE].seconds >= 100e-6);
     assert_int_equal(times.phase[TN_PHASE_FORWARD].calls, 1);
-    tn_trace_close(t);
 }
 
 TEST(medians_and_tails_are_of_steps)
 {
-    tn_trace *t = open_trace(1024);
+    tn_trace *t FREED(tn_trace_close) = open_trace(1024);
     tn_lane *lane = tn_trace_join(t, "main");
     for (uint64_t step = 0; step < 20; step++) {
         tn_lane_step(lane, step);
@@ -189,7 +182,6 @@ TEST(medians_and_tails_are_of_steps)
     assert_true(pull->median_s >= 0.95 * 200e-6);
     assert_true(pull->p99_s >= 0.95 * 10e-3); /* only the slow step is that long at least */
     assert_true(pull->median_s <= pull->p99_s);
-    tn_trace_close(t);
 }
 
 TEST(nothing_is_recorded_without_a_trace)
@@ -223,7 +215,7 @@ static tn_status join_and_leave(void *trace, tn_error *err)
 
 TEST(the_next_thread_of_a_name_goes_on_in_its_lane)
 {
-    tn_trace *t = open_trace(16);
+    tn_trace *t FREED(tn_trace_close) = open_trace(16);
     tn_lane *mine = tn_trace_join(t, "read");
     for (uint32_t i = 0; i < 3; i++) {
         tn_thread *thread = NULL;
@@ -242,12 +234,11 @@ TEST(the_next_thread_of_a_name_goes_on_in_its_lane)
     assert_true(fabs(tn_trace_phase_s(t, "read", TN_PHASE_READ) -
                      second.phase[TN_PHASE_READ].seconds) < 1e-12);
     assert_true(tn_trace_phase_s(t, "read", TN_PHASES) <= 2 * tn_trace_seconds(t));
-    tn_trace_close(t);
 }
 
 TEST(recording_takes_no_memory)
 {
-    tn_trace *t = open_trace(64);
+    tn_trace *t FREED(tn_trace_close) = open_trace(64);
     tn_lane *lane = tn_trace_join(t, "main");
     uint64_t before = tn_mallocs();
     for (uint64_t i = 0; i < 1000; i++) {
@@ -258,7 +249,6 @@ TEST(recording_takes_no_memory)
     }
     assert_int_equal(tn_mallocs(), before);
     tn_trace_leave(lane);
-    tn_trace_close(t);
 }
 
 TEST(a_thread_that_no_memory_is_left_for_is_told_in_the_table)
@@ -270,10 +260,9 @@ TEST(a_thread_that_no_memory_is_left_for_is_told_in_the_table)
         assert_null(tn_trace_join(t, "main"));
         tn_alloc_fail_at(0);
         tn_trace_end(t);
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         tn_trace_table(t, &text);
         assert_non_null(strstr(tn_text_str(&text), "no memory to record them"));
-        tn_text_done(&text);
         tn_trace_close(t);
     }
     tn_error err = {0};
@@ -285,7 +274,7 @@ TEST(a_thread_that_no_memory_is_left_for_is_told_in_the_table)
 
 TEST(the_table_has_a_line_for_every_phase_and_sums_to_a_hundred)
 {
-    tn_trace *t = open_trace(16);
+    tn_trace *t FREED(tn_trace_close) = open_trace(16);
     tn_lane *lane = tn_trace_join(t, "main");
     tn_span_begin(lane, TN_PHASE_WAIT_DATA);
     pass_us(700);
@@ -294,7 +283,7 @@ TEST(the_table_has_a_line_for_every_phase_and_sums_to_a_hundred)
     tn_trace_leave(lane);
     pass_us(100);
     tn_trace_end(t);
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_trace_table(t, &text);
     const char *line = strchr(tn_text_str(&text), '\n') + 1;
     static const char *const phases[] = {"pull", "wait: data", "other", "not running"};
@@ -310,6 +299,4 @@ TEST(the_table_has_a_line_for_every_phase_and_sums_to_a_hundred)
     }
     assert_string_equal(line, "");
     assert_true(fabs(sum - 100) <= 0.2); /* four rounded numbers */
-    tn_text_done(&text);
-    tn_trace_close(t);
 }

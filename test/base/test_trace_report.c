@@ -10,9 +10,7 @@
 
 #include "support/tmpdir.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+CLOSER(tn_trace_close);
 
 static tn_trace *open_trace(uint32_t ring)
 {
@@ -33,13 +31,12 @@ static void pass_us(uint64_t us)
 /* The events of a trace; they live in `arena`. */
 static const tn_json *events_of(const tn_trace *t, tn_arena *arena)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     const tn_json *list = NULL;
     assert_int_equal(tn_trace_json(t, &text, &err), TN_OK);
     assert_int_equal(tn_json_parse(&list, text.data, text.size, arena, "a trace", &err), TN_OK);
     assert_int_equal(list->kind, TN_JSON_LIST);
-    tn_text_done(&text);
     return list;
 }
 
@@ -57,7 +54,7 @@ static bool is_kind(const tn_json *event, const char *kind)
 
 TEST(the_file_holds_complete_events_that_nest)
 {
-    tn_trace *t = open_trace(64);
+    tn_trace *t FREED(tn_trace_close) = open_trace(64);
     tn_lane *lane = tn_trace_join(t, "main");
     const char *label = tn_trace_name(t, "deep.1");
     for (uint64_t step = 5; step < 8; step++) {
@@ -71,7 +68,7 @@ TEST(the_file_holds_complete_events_that_nest)
     }
     tn_trace_leave(lane);
     tn_trace_end(t);
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     const tn_json *list = events_of(t, arena);
     assert_int_equal(list->n, 2 + 9);
     const tn_json *e = list->first;
@@ -96,8 +93,6 @@ TEST(the_file_holds_complete_events_that_nest)
         outer_end = i % 3 == 0 ? to : outer_end;
         last = from;
     }
-    tn_arena_free(arena);
-    tn_trace_close(t);
 }
 
 static uint64_t pulls_of(const tn_trace *t)
@@ -110,7 +105,7 @@ static uint64_t pulls_of(const tn_trace *t)
 TEST(a_full_ring_keeps_the_latest_spans_and_all_sums)
 {
     enum { RING = 8, SPANS = 1000 };
-    tn_trace *t = open_trace(RING);
+    tn_trace *t FREED(tn_trace_close) = open_trace(RING);
     tn_lane *lane = tn_trace_join(t, "main");
     for (uint64_t i = 0; i < SPANS; i++) {
         tn_lane_step(lane, i);
@@ -120,7 +115,7 @@ TEST(a_full_ring_keeps_the_latest_spans_and_all_sums)
     tn_trace_leave(lane);
     tn_trace_end(t);
     assert_int_equal(pulls_of(t), SPANS);
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     const tn_json *list = events_of(t, arena);
     uint32_t n = 0;
     for (const tn_json *e = list->first; e != NULL; e = e->next) {
@@ -131,8 +126,6 @@ TEST(a_full_ring_keeps_the_latest_spans_and_all_sums)
         }
     }
     assert_in_range(n, RING - 1, RING);
-    tn_arena_free(arena);
-    tn_trace_close(t);
 }
 
 static tn_status join_and_leave(void *trace, tn_error *err)
@@ -148,7 +141,7 @@ static tn_status join_and_leave(void *trace, tn_error *err)
 TEST(the_file_begins_where_every_ring_still_holds_all)
 {
     enum { RING = 8 };
-    tn_trace *t = open_trace(RING);
+    tn_trace *t FREED(tn_trace_close) = open_trace(RING);
     tn_lane *lane = tn_trace_join(t, "main");
     tn_thread *thread = NULL; /* one early span in a ring that never fills */
     assert_int_equal(tn_thread_start(&thread, "test", join_and_leave, t, NULL), TN_OK);
@@ -160,35 +153,31 @@ TEST(the_file_begins_where_every_ring_still_holds_all)
     }
     tn_trace_leave(lane);
     tn_trace_end(t);
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     for (const tn_json *e = events_of(t, arena)->first; e != NULL; e = e->next) {
         assert_true(is_kind(e, "M") || strcmp(tn_json_as_str(tn_json_get(e, "name")), "pull") == 0);
     }
-    tn_arena_free(arena);
-    tn_trace_close(t);
 }
 
 TEST(names_are_escaped)
 {
     static const char name[] = "a \"quoted\"\\ name\n\x01 \xff";
-    tn_trace *t = open_trace(16);
+    tn_trace *t FREED(tn_trace_close) = open_trace(16);
     tn_lane *lane = tn_trace_join(t, "ma\"in");
     tn_span_begin(lane, TN_PHASE_FORWARD);
     tn_span_part(lane, TN_PHASE_FORWARD, tn_trace_name(t, name));
     tn_trace_leave(lane);
     tn_trace_end(t);
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     const tn_json *e = events_of(t, arena)->first->next;
     assert_string_equal(tn_json_as_str(tn_json_get(tn_json_get(e, "args"), "name")), "ma\"in");
     assert_string_equal(tn_json_as_str(tn_json_get(e->next->next, "name")),
                         "a \"quoted\"\\ name\n\x01 \xef\xbf\xbd");
-    tn_arena_free(arena);
-    tn_trace_close(t);
 }
 
 TEST(nodes_are_summed_over_threads_from_the_first_whole_step_on)
 {
-    tn_trace *t = open_trace(64);
+    tn_trace *t FREED(tn_trace_close) = open_trace(64);
     const char *deep = tn_trace_name(t, "deep.1");
     const char *wide = tn_trace_name(t, "wide");
     for (uint64_t thread = 0; thread < 2; thread++) {
@@ -206,7 +195,7 @@ TEST(nodes_are_summed_over_threads_from_the_first_whole_step_on)
         tn_trace_leave(lane);
     }
     tn_trace_end(t);
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_trace_nodes(t, &text, &err), TN_OK);
     const char *at = strstr(tn_text_str(&text), "nodes in the latest 2 steps, all threads\n");
@@ -222,30 +211,25 @@ TEST(nodes_are_summed_over_threads_from_the_first_whole_step_on)
     tn_alloc_fail_at(1);
     assert_int_equal(tn_trace_nodes(t, &text, &err), TN_E_MEMORY);
     tn_alloc_fail_at(0);
-    tn_text_done(&text);
-    tn_trace_close(t);
 }
 
 TEST(a_trace_without_threads_is_a_valid_file)
 {
-    tn_trace *t = open_trace(16);
+    tn_trace *t FREED(tn_trace_close) = open_trace(16);
     tn_trace_end(t);
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     assert_int_equal(events_of(t, arena)->n, 1);
-    tn_arena_free(arena);
-    tn_trace_close(t);
 }
 
 TEST(a_file_replaces_another_and_a_bad_path_is_an_error)
 {
-    char dir[256];
     char path[300];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     (void)snprintf(path, sizeof path, "%s/trace.json", dir);
-    tn_trace *t = open_trace(16);
+    tn_trace *t FREED(tn_trace_close) = open_trace(16);
     tn_trace_end(t);
     tn_error err = {0};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_file_replace(path, "old", 3, &err), TN_OK);
     assert_int_equal(tn_trace_write(t, path, &err), TN_OK);
     assert_int_equal(tn_file_read_all(path, 1 << 20, &text, &err), TN_OK);
@@ -253,7 +237,4 @@ TEST(a_file_replaces_another_and_a_bad_path_is_an_error)
     (void)snprintf(path, sizeof path, "%s/none/trace.json", dir);
     assert_int_equal(tn_trace_write(t, path, &err), TN_E_IO);
     assert_non_null(strstr(err.text, "/none' to write into"));
-    tn_text_done(&text);
-    tn_trace_close(t);
-    tn_tmpdir_remove(dir);
 }

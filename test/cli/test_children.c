@@ -9,9 +9,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,9 +73,7 @@ static int run(uint32_t n, double grace_s, char *role, char *word)
         .path = self, .words = words, .n = n, .job = 0xabc, .grace_s = grace_s};
     tn_error err = {0};
     int code = -1;
-    if (tn_children_run(&opts, &code, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_children_run(&opts, &code, &err), err.text);
     return code;
 }
 

@@ -3,8 +3,6 @@
 #include "config/field.h"
 #include "support/test.h"
 
-#include <string.h>
-
 typedef struct flags {
     uint32_t peers;
     bool dry_run;
@@ -44,14 +42,11 @@ static const tn_program program = {
 
 static void assert_all_in(tn_answer answer, const char *const *want)
 {
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_describe(&out, &program, answer);
     for (; *want != NULL; want++) {
-        if (strstr(tn_text_str(&out), *want) == NULL) {
-            fail_msg("'%s' is not in: %s", *want, tn_text_str(&out));
-        }
+        assert_says(tn_text_str(&out), *want);
     }
-    tn_text_done(&out);
 }
 
 TEST(help_lists_options_keys_and_exit_codes)

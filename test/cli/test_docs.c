@@ -19,19 +19,15 @@ static size_t first_difference(const char *a, const char *b)
 
 TEST(config_md_is_made_from_the_tables)
 {
-    tn_text want = {0};
-    tn_text page = {0};
+    tn_text want CLEANUP(tn_text_done) = {0};
+    tn_text page CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     tn_describe(&want, &program, TN_ANSWER_CONFIG_DOC);
-    if (tn_file_read_all("docs/config.md", 1 << 20, &page, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_file_read_all("docs/config.md", 1 << 20, &page, &err), err.text);
     const size_t line = first_difference(tn_text_str(&page), tn_text_str(&want));
     if (line != 0) {
         fail_msg(
             "docs/config.md:%zu: differs from 'tnet-train --print-config-doc': run 'make docs'",
             line);
     }
-    tn_text_done(&want);
-    tn_text_done(&page);
 }

@@ -4,8 +4,6 @@
 #include "config/diag.h"
 #include "support/test.h"
 
-#include <stdio.h>
-
 TEST(every_status_has_its_documented_code)
 {
     static const struct {
@@ -25,10 +23,9 @@ static void assert_message(const char *text, const char *want)
 {
     tn_error err = {0};
     (void)tn_fail(&err, TN_E_DATA, "%s", text);
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_exit_message(&out, "tnet-train", &err);
     assert_string_equal(tn_text_str(&out), want);
-    tn_text_done(&out);
 }
 
 TEST(a_message_names_the_program)
@@ -55,11 +52,10 @@ TEST(a_message_with_its_place_stays_as_it_is)
 
 TEST(faults_of_a_configuration_end_with_code_3)
 {
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     assert_int_equal(tn_exit_diag("tnet-test", &diag), 0);
     tn_diag_error(&diag, NULL, "a test of errors");
     assert_int_equal(tn_exit_diag("tnet-test", &diag), 3);
-    tn_diag_done(&diag);
 }
 
 TEST(results_that_cannot_be_written_are_a_failure)

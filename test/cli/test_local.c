@@ -10,9 +10,6 @@
 #include "support/tmpdir.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { WORDS_MAX = 16, PATH_BYTES = 300 };
@@ -49,7 +46,7 @@ typedef struct fixture {
     char dir[256];
 } fixture;
 
-static int set_up(void **state)
+SET_UP
 {
     static fixture f;
     memset(&f, 0, sizeof f);
@@ -58,18 +55,14 @@ static int set_up(void **state)
     f.setup.run.data.readers = 1;
     tn_tmpdir_make(f.dir);
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     fixture *f = *state;
     tn_tmpdir_remove(f->dir);
     tn_arena_free(f->setup.arena);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* The command line, given as one text. */
 static tn_local_group parse(fixture *f, const char *line)
@@ -84,15 +77,14 @@ static tn_local_group parse(fixture *f, const char *line)
         line += size + (line[size] == ' ');
     }
     const tn_argv args = {n, f->argv};
-    if (tn_options_parse(&program, args, f->setup.arena, &f->options, &f->flags, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_options_parse(&program, args, f->setup.arena, &f->options, &f->flags, &err),
+              err.text);
     return (tn_local_group){.program = &program, .options = &f->options, .peers = f->flags.peers};
 }
 
 static void assert_words(fixture *f, const char *line, const char *want)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     const tn_local_group l = parse(f, line);
     const tn_argv words = tn_local_words(&l, &f->setup.run, f->setup.arena);
     for (int i = 0; i < words.n; i++) {
@@ -100,12 +92,10 @@ static void assert_words(fixture *f, const char *line, const char *want)
     }
     assert_null(words.item[words.n]);
     assert_string_equal(tn_text_str(&text), want);
-    tn_text_done(&text);
 }
 
-TEST(children_get_the_same_words_but_peers)
+TEST_ON(fixture *f, children_get_the_same_words_but_peers)
 {
-    fixture *f = *state;
     assert_words(f, "test --peers 4 a.yaml", "test a.yaml cluster.peers=4");
     assert_words(f, "test a.yaml --peers=4 -q --profile x.y=1",
                  "test a.yaml -q --profile x.y=1 cluster.peers=4");
@@ -115,9 +105,8 @@ TEST(children_get_the_same_words_but_peers)
                  "test cluster.peers=2 a.yaml cluster.peers=7");
 }
 
-TEST(children_share_the_processors)
+TEST_ON(fixture *f, children_share_the_processors)
 {
-    fixture *f = *state;
     char want[200];
     uint32_t cpus = tn_cpu_count();
     f->setup.run.train.threads = TN_WORD_U32(0);
@@ -131,9 +120,8 @@ TEST(children_share_the_processors)
     assert_words(f, "test a --peers 2", "test a cluster.peers=2");
 }
 
-TEST(the_number_takes_the_place_of_the_configurations)
+TEST_ON(fixture *f, the_number_takes_the_place_of_the_configurations)
 {
-    fixture *f = *state;
     tn_local_group l = parse(f, "test a cluster.peers=2 --peers 3");
     tn_options own = tn_local_options(&l, f->setup.arena);
     assert_true(tn_local_is_group(&l));
@@ -177,9 +165,8 @@ TEST(what_can_be_read_once_is_no_configuration_of_several)
 }
 
 /* The program that is started is this one: it plays what its words say. */
-TEST(a_group_is_this_program_several_times)
+TEST_ON(fixture *f, a_group_is_this_program_several_times)
 {
-    fixture *f = *state;
     int ends[2];
     char line[PATH_BYTES];
     char said[4000];
@@ -189,9 +176,7 @@ TEST(a_group_is_this_program_several_times)
     f->setup.run.run.dir = f->dir;
     (void)snprintf(line, sizeof line, "test tell --peers 3 100 a=b");
     tn_local_group l = parse(f, line);
-    if (tn_local_run(&l, &f->setup, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_local_run(&l, &f->setup, &err), err.text);
     assert_int_equal(f->setup.exit_code, 0);
     (void)close(ends[1]);
     (void)close(100);

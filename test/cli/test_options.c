@@ -4,8 +4,6 @@
 #include "config/field.h"
 #include "support/test.h"
 
-#include <string.h>
-
 typedef struct flags {
     uint32_t peers;
     bool dry_run;
@@ -53,22 +51,18 @@ typedef struct fixture {
     tn_error err;
 } fixture;
 
-static int set_up(void **state)
+SET_UP
 {
     static fixture f;
     memset(&f, 0, sizeof f);
     f.arena = tn_arena_new(1 << 12);
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     tn_arena_free(((fixture *)*state)->arena);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* Parses a NULL-terminated argv. */
 static tn_status parse(fixture *f, const tn_program *p, char *const *argv)
@@ -93,17 +87,14 @@ static char program_name[] = "tnet-test";
 static void assert_refused(fixture *f, char *const *argv, const char *want)
 {
     assert_int_equal(parse(f, &program, argv), TN_E_USAGE);
-    if (strstr(f->err.text, want) == NULL) {
-        fail_msg("'%s' is not in: %s", want, f->err.text);
-    }
+    assert_says(f->err.text, want);
 }
 
 /* String literals are const in C11 with -Wwrite-strings; argv is not. */
 #define TEXT(name, value) static char name[] = value
 
-TEST(options_words_and_overrides_may_mix)
+TEST_ON(fixture *f, options_words_and_overrides_may_mix)
 {
-    fixture *f = *state;
     TEXT(peers, "--peers");
     TEXT(four, "4");
     TEXT(config, "a.yaml");
@@ -125,9 +116,8 @@ TEST(options_words_and_overrides_may_mix)
     assert_int_equal(tn_options_check_words(&program, &f->options, &f->err), TN_OK);
 }
 
-TEST(values_may_follow_an_equals_sign)
+TEST_ON(fixture *f, values_may_follow_an_equals_sign)
 {
-    fixture *f = *state;
     TEXT(peers, "--peers=8");
     TEXT(data, "--data=");
     TEXT(no, "--no-resume");
@@ -144,9 +134,8 @@ TEST(values_may_follow_an_equals_sign)
     assert_string_equal(f->flags.fetch.item[1], "b");
 }
 
-TEST(a_value_that_may_be_left_out_stands_behind_the_equals_sign)
+TEST_ON(fixture *f, a_value_that_may_be_left_out_stands_behind_the_equals_sign)
 {
-    fixture *f = *state;
     char bare_word[] = "--profile";
     char with_value[] = "--profile=a.json";
     char denied[] = "--no-profile";
@@ -162,9 +151,8 @@ TEST(a_value_that_may_be_left_out_stands_behind_the_equals_sign)
     assert_refused(f, ARGV(denied, config), "unknown option '--no-profile'");
 }
 
-TEST(paths_with_equals_signs_are_words)
+TEST_ON(fixture *f, paths_with_equals_signs_are_words)
 {
-    fixture *f = *state;
     TEXT(path, "runs/lr=1/a.yaml");
     TEXT(dash, "-");
     TEXT(url, "s3://b/day=1");
@@ -176,9 +164,8 @@ TEST(paths_with_equals_signs_are_words)
                                      "hint: tnet-test CONFIG [key=value ..]");
 }
 
-TEST(two_dashes_end_the_options)
+TEST_ON(fixture *f, two_dashes_end_the_options)
 {
-    fixture *f = *state;
     TEXT(end, "--");
     TEXT(help, "--help");
     assert_int_equal(parse(f, &program, ARGV(end, help)), TN_OK);
@@ -186,9 +173,8 @@ TEST(two_dashes_end_the_options)
     assert_string_equal(f->options.words.item[0], "--help");
 }
 
-TEST(questions_need_no_words)
+TEST_ON(fixture *f, questions_need_no_words)
 {
-    fixture *f = *state;
     TEXT(help, "-h");
     TEXT(version, "--version");
     TEXT(schema, "--schema");
@@ -202,9 +188,8 @@ TEST(questions_need_no_words)
     assert_non_null(strstr(f->err.text, "no CONFIG is given\nhint: tnet-test CONFIG"));
 }
 
-TEST(what_makes_no_sense_is_a_usage_error)
+TEST_ON(fixture *f, what_makes_no_sense_is_a_usage_error)
 {
-    fixture *f = *state;
     TEXT(typo, "--pears=3");
     assert_refused(f, ARGV(typo), "unknown option '--pears' (did you mean '--peers'?)");
     TEXT(alien, "--rhubarb");
@@ -228,9 +213,8 @@ TEST(what_makes_no_sense_is_a_usage_error)
     assert_refused(f, ARGV(no_peers), "unknown option '--no-peers'");
 }
 
-TEST(a_program_without_configuration_has_no_overrides)
+TEST_ON(fixture *f, a_program_without_configuration_has_no_overrides)
 {
-    fixture *f = *state;
     TEXT(word, "a=b");
     TEXT(schema, "--schema");
     assert_int_equal(parse(f, &bare, ARGV(word)), TN_OK);
@@ -239,9 +223,8 @@ TEST(a_program_without_configuration_has_no_overrides)
     assert_int_equal(tn_options_check_words(&bare, &(tn_options){0}, &f->err), TN_E_USAGE);
 }
 
-TEST(nothing_at_all_is_not_a_crash)
+TEST_ON(fixture *f, nothing_at_all_is_not_a_crash)
 {
-    fixture *f = *state;
     char *const argv[] = {NULL};
     assert_int_equal(
         tn_options_parse(&program, (tn_argv){0, argv}, f->arena, &f->options, &f->flags, NULL),

@@ -6,9 +6,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { FD_BYTES = 16 };
@@ -46,21 +43,15 @@ static void forget_launchers(void)
     set("TNET_PARENT", NULL);
 }
 
-static int set_up(void **state)
+SET_UP
 {
-    (void)state;
     forget_launchers();
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     forget_launchers();
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* All that `n` children of this role say. */
 static size_t hear(uint32_t n, bool part_cpus, char *role, void *out, size_t size)
@@ -79,9 +70,7 @@ static size_t hear(uint32_t n, bool part_cpus, char *role, void *out, size_t siz
                                    .job = 0xabc,
                                    .grace_s = 100,
                                    .part_cpus = part_cpus};
-    if (tn_children_run(&opts, &code, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_children_run(&opts, &code, &err), err.text);
     assert_int_equal(code, 0);
     (void)close(ends[1]);
     size_t got = 0;

@@ -4,7 +4,6 @@
 #include "support/test.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { SAID_BYTES = 1000 };
@@ -43,12 +42,11 @@ static void hear(uint32_t rank, char said[SAID_BYTES])
 
 TEST(a_text_of_others_cannot_steer_the_terminal)
 {
-    tn_text clean = {0};
+    tn_text clean CLEANUP(tn_text_done) = {0};
     const char text[] = "a\tt\xc3\xa9\n\x1b[2J\x9b\xff\xc2\x9b\x7f\r\xe2\x82";
     tn_terminal_clean(text, sizeof text - 1, &clean);
     assert_string_equal(tn_text_str(&clean),
                         "a\tt\xc3\xa9\n\\x1b[2J\\x9b\\xff\\x9b\\x7f\\x0d\\xe2\\x82");
-    tn_text_done(&clean);
 }
 
 TEST(lines_of_a_group_say_who_speaks)

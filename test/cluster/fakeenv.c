@@ -4,8 +4,6 @@
 #include "base/core/arena.h"
 #include "support/test.h"
 
-#include <string.h>
-
 static tn_arena *arena;
 
 static bool lists(const char *const *variables, const char *name)
@@ -71,9 +69,7 @@ tn_membership fakeenv_membership(const fakeenv *e)
 {
     tn_membership r;
     tn_error err = {0};
-    if (find(e, &r, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(find(e, &r, &err), err.text);
     return r;
 }
 
@@ -83,9 +79,7 @@ void fakeenv_refused(const fakeenv *e, const char *want)
     tn_error err = {0};
     assert_int_equal(find(e, &r, &err), TN_E_CONFIG);
     assert_int_equal(r.size, 77);
-    if (strstr(err.text, want) == NULL) {
-        fail_msg("'%s', not '%s'", err.text, want);
-    }
+    assert_says(err.text, want);
 }
 
 void fakeenv_done(void)

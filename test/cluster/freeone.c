@@ -9,9 +9,6 @@
 #include "ps/shard/dense.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 static uint64_t incarnation_of(uint32_t rank)
 {
     return 90 + rank;
@@ -151,7 +148,7 @@ static bool damage(free_one *x, tn_frame *f, char *bytes)
 /* The payload ends where its memory does, so that a reader that goes beyond is found. */
 static void take(free_one *x, tn_out_message *p, uint32_t rank, uint64_t sequence, free_edit *edit)
 {
-    char *bytes = tn_alloc(TN_FRAME_HEAD + p->frame.bytes, 1, "a message");
+    char *bytes FREED(tn_free) = tn_alloc(TN_FRAME_HEAD + p->frame.bytes, 1, "a message");
     free_message m = {p->frame, bytes + TN_FRAME_HEAD};
     memcpy(m.payload, tn_out_message_payload(p), m.frame.bytes);
     m.frame.rank = rank;
@@ -168,7 +165,6 @@ static void take(free_one *x, tn_out_message *p, uint32_t rank, uint64_t sequenc
         tn_async_server_take(x->serve, &m.frame);
     }
     tn_out_message_drop(p);
-    tn_free(bytes);
 }
 
 static kit_keys *keys_of(free_one *x, tn_arena *arena, const free_pull *p)
@@ -183,7 +179,7 @@ static kit_keys *keys_of(free_one *x, tn_arena *arena, const free_pull *p)
 
 void free_one_pull(free_one *x, const free_pull *p)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     const tn_pull_params params = {p->examples, (double)p->examples};
     tn_owner_slices slices = {0};
     tn_out_message *outgoing = NULL;
@@ -194,12 +190,11 @@ void free_one_pull(free_one *x, const free_pull *p)
                      TN_OK);
     take(x, outgoing, p->rank, p->sequence, p->edit);
     tn_owner_slices_done(&slices);
-    tn_arena_free(arena);
 }
 
 void free_one_push(free_one *x, const free_push *p)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     const tn_push push = {.lr_factor = 1, .day = 9};
     float grads[FREE_ONE_ROW_FLOATS];
     float dense[FREE_ONE_FLAT];
@@ -224,7 +219,6 @@ void free_one_push(free_one *x, const free_push *p)
     assert_int_equal(tn_owner_slices_push(&slices, &x->exchange, 0, &all, &outgoing, NULL), TN_OK);
     take(x, outgoing, p->of->rank, p->sequence, p->edit);
     tn_owner_slices_done(&slices);
-    tn_arena_free(arena);
 }
 
 void free_one_wait(free_one *x, uint32_t n)

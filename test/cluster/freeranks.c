@@ -6,10 +6,6 @@
 #include "keys.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 uint64_t free_key(uint64_t i)
 {
     return tn_stream2(11, 7, i);
@@ -121,13 +117,12 @@ static tn_status train(free_seat *s, tn_arena *arena, tn_error *err)
 static void *work(void *arg)
 {
     free_seat *s = arg;
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     s->status = train(s, arena, &s->err);
     (void)pthread_barrier_wait(&s->world->drained);
     if (s->status == TN_OK) {
         s->status = tn_client_async.refresh(s->async, &s->err);
     }
-    tn_arena_free(arena);
     return NULL;
 }
 

@@ -6,9 +6,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static char dir[256];
 
 void groupkit_silence(const char *divisor)
@@ -70,9 +67,7 @@ tn_group_opts groupkit_opts(groupkit *x, uint32_t rank)
 void groupkit_open(groupkit *x, uint32_t rank, const tn_group_opts *opts)
 {
     tn_error err = {0};
-    if (tn_group_open(&x->group[rank], opts, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_group_open(&x->group[rank], opts, &err), err.text);
 }
 
 void groupkit_close(groupkit *x)

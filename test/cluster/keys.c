@@ -4,17 +4,13 @@
 #include "base/file/file.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 const tn_zmq *keys_zmq(void)
 {
     static tn_zmq z;
     tn_error err = {0};
-    if (tn_zmq_load(&z, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_zmq_load(&z, &err), err.text);
     return &z;
 }
 

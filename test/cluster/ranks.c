@@ -6,9 +6,6 @@
 #include "ps/shard/dense.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 uint64_t ranks_key(uint64_t i)
 {
     return tn_stream2(7, 7, i);

@@ -8,9 +8,6 @@
 #include "ranks.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 static void keep(served *to, const tn_frame *frame, const tn_out_message *outgoing)
 {
     *to = (served){.frame = outgoing->frame, .rank = frame->rank, .sequence = frame->sequence};
@@ -166,9 +163,7 @@ void serving_run(serving *s)
 {
     tn_error err = {0};
     tn_status status = tn_sync_server_run(s->serve, NULL, &err);
-    if (status != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(status, err.text);
 }
 
 void serving_refused(const serving *s, uint32_t n, const tn_frame *request, tn_refusal code)

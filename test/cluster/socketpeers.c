@@ -5,28 +5,20 @@
 #include "cluster/keys.h"
 #include "support/test.h"
 
-#include <string.h>
-
 void peers_open(peer *p, uint32_t rank, const tn_security_opts *opts)
 {
     tn_error err = {0};
     *p = (peer){0};
-    if (tn_security_init(&p->security, keys_zmq(), opts, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_security_init(&p->security, keys_zmq(), opts, &err), err.text);
     const tn_sockets_opts o = {
         .rank = rank, .size = 4, .incarnation = 0xabcdef + rank, .security = &p->security};
-    if (tn_sockets_open(&p->sockets, keys_zmq(), &o, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_sockets_open(&p->sockets, keys_zmq(), &o, &err), err.text);
 }
 
 void peers_listen(peer *p, const tn_endpoint *e)
 {
     tn_error err = {0};
-    if (tn_sockets_listen(p->sockets, e, &p->router, p->at, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_sockets_listen(p->sockets, e, &p->router, p->at, &err), err.text);
 }
 
 void peers_dial(peer *p, const peer *to, uint32_t rank)
@@ -39,9 +31,7 @@ void peers_dial_watched(peer *p, const peer *to, uint32_t rank, tn_handshake_wat
     tn_error err = {0};
     tn_endpoint e;
     assert_int_equal(tn_endpoint_read(to->at, 0, &e, &err), TN_OK);
-    if (tn_sockets_dial(p->sockets, rank, &e, watch, &p->dealer, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_sockets_dial(p->sockets, rank, &e, watch, &p->dealer, &err), err.text);
 }
 
 void peers_close(peer *p)

@@ -5,9 +5,6 @@
 #include "cluster/wire/request_headers.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { RANKS = 3, NUMBERS = 2 };
 
 static uint32_t n_closed;
@@ -43,21 +40,15 @@ static tn_in_message *incoming(uint32_t rank, uint64_t step, uint32_t code, uint
 
 static tn_arena *arena;
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
-    (void)state;
     arena = tn_arena_new(1 << 12);
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     tn_arena_free(arena);
-    return 0;
 }
-
-GROUP(set_up, tear_down);
 
 static tn_allgather *open_gather(void)
 {

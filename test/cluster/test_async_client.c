@@ -6,27 +6,9 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <math.h>
-#include <string.h>
 #include <unistd.h>
 
-static char dir[256];
-
-static int set_up(void **state)
-{
-    (void)state;
-    tn_tmpdir_make(dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tn_tmpdir_remove(dir);
-    return 0;
-}
-
-GROUP(set_up, tear_down);
+TMPDIR_GROUP(dir);
 
 TEST(every_gradient_counts_once_at_any_staleness)
 {

@@ -10,9 +10,7 @@
 #include "base/math/rng.h"
 #include "cluster/recovery.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+CLOSER(free_one_free);
 
 static void assert_all(const free_answer *a, tn_frame_type type, uint32_t n, float value)
 {
@@ -37,7 +35,7 @@ TEST(permits_are_one_more_than_steps)
 /* Nobody waits for anybody, and the answer tells how many others came between. */
 TEST(a_push_is_an_update_of_its_own_and_knows_its_staleness)
 {
-    free_one *x = free_one_new(2, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(2, NULL);
     const free_pull slow = {.rank = 2, .sequence = 1, .to = 10, .show = 3, .examples = 5};
     free_one_pull(x, &slow);
     free_one_wait(x, 1);
@@ -63,12 +61,11 @@ TEST(a_push_is_an_update_of_its_own_and_knows_its_staleness)
     kit_row row;
     assert_true(kit_row_of(x->shard.table, x->key[3], &row));
     assert_true(row.view.show == 6 && row.view.last_seen == 9);
-    free_one_free(x);
 }
 
 TEST(a_batch_without_examples_asks_for_weights_and_is_no_update)
 {
-    free_one *x = free_one_new(2, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(2, NULL);
     const free_pull none = {.rank = 1, .sequence = 1};
     x->weights[0] = 7;
     free_one_pull(x, &none);
@@ -81,12 +78,11 @@ TEST(a_batch_without_examples_asks_for_weights_and_is_no_update)
     assert_true(a->value[0] == 7);
     assert_int_equal(tn_async_server_updates(x->serve), 100);
     assert_int_equal(tn_dense_t(x->shard.dense), 0);
-    free_one_free(x);
 }
 
 TEST(the_own_rank_is_served_by_calls)
 {
-    free_one *x = free_one_new(2, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(2, NULL);
     kit_keys *keys = kit_keys_new(x->arena, &x->m->layout, x->key, NULL, 10);
     float rows[20];
     float ones[FREE_ONE_FLAT];
@@ -109,13 +105,12 @@ TEST(the_own_rank_is_served_by_calls)
     }
     assert_int_equal(tn_async_server_pull(x->serve, NULL, 0, &keys->set, rows, NULL), TN_OK);
     assert_true(rows[0] == -1 && x->weights[0] == -1);
-    free_one_free(x);
 }
 
 /* The norm that came with the push, not that of the owner's part. */
 TEST(the_global_clip_is_by_the_norm_of_the_whole_push)
 {
-    free_one *x = free_one_new(2, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(2, NULL);
     x->m->rules.clip_global = 2;
     const free_pull p = {.rank = 1, .sequence = 1, .to = 10, .show = 1, .examples = 5};
     free_one_pull(x, &p);
@@ -125,12 +120,11 @@ TEST(the_global_clip_is_by_the_norm_of_the_whole_push)
     const free_answer *a = free_one_answer(x, 1, 2);
     assert_all(a, TN_FRAME_DENSE, x->dense, -.5F / 4);
     assert_true(a->params.grad_norm > 7.99 && a->params.grad_norm < 8.01);
-    free_one_free(x);
 }
 
 TEST(a_repeated_pull_gets_the_rows_of_today)
 {
-    free_one *x = free_one_new(2, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(2, NULL);
     const free_pull p = {.rank = 1, .sequence = 1, .to = 4, .show = 1, .examples = 5};
     const free_pull other = {.rank = 2, .sequence = 1, .to = 4, .show = 1, .examples = 5};
     free_one_pull(x, &p);
@@ -147,12 +141,11 @@ TEST(a_repeated_pull_gets_the_rows_of_today)
     kit_row row;
     assert_true(kit_row_of(x->shard.table, x->key[0], &row));
     assert_true(row.view.show == 2);
-    free_one_free(x);
 }
 
 TEST(a_repeated_push_is_acknowledged_and_not_made_again)
 {
-    free_one *x = free_one_new(1, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(1, NULL);
     const free_pull p = {.rank = 1, .sequence = 1, .to = 4, .show = 1, .examples = 5};
     const free_push push = {.of = &p, .sequence = 2, .value = 1};
     free_one_pull(x, &p);
@@ -179,12 +172,11 @@ TEST(a_repeated_push_is_acknowledged_and_not_made_again)
     free_one_wait(x, 7);
     assert_int_equal(x->answer[6].rank, 2);
     assert_int_equal(tn_async_server_updates(x->serve), 102);
-    free_one_free(x);
 }
 
 TEST(a_shard_that_fails_tells_once_and_stops)
 {
-    free_one *x = free_one_new(2, "lr=.5 l2=1");
+    free_one *x FREED(free_one_free) = free_one_new(2, "lr=.5 l2=1");
     const free_pull p = {.rank = 1, .sequence = 1, .to = 4, .show = 1, .examples = 5};
     free_one_pull(x, &p);
     free_one_wait(x, 1);
@@ -199,13 +191,12 @@ TEST(a_shard_that_fails_tells_once_and_stops)
     assert_int_equal(tn_reply_queue_check(&x->replies, &err), TN_E_DIVERGED);
     assert_non_null(strstr(err.text, "is not finite"));
     assert_int_equal(x->n_answers, 1);
-    free_one_free(x);
     tn_async_server_close(NULL);
 }
 
 TEST(rows_that_are_not_finite_are_refused)
 {
-    free_one *x = free_one_new(2, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(2, NULL);
     const free_pull none = {.rank = 1, .sequence = 1};
     free_one_pull(x, &none);
     free_one_wait(x, 1);
@@ -224,7 +215,6 @@ TEST(rows_that_are_not_finite_are_refused)
     free_one_pull(x, &(free_pull){.rank = 2, .sequence = 7, .to = 2, .show = 1, .examples = 1});
     free_one_wait(x, 9);
     assert_int_equal(free_one_answer(x, 2, 7)->code, TN_REFUSAL_DIVERGED);
-    free_one_free(x);
 }
 
 enum { BATCHES = 60, PERMITS = 4, NETWORKS = 12 };
@@ -365,7 +355,7 @@ static void check_storm(const storm *s)
 TEST(every_push_counts_once_over_a_bad_network)
 {
     for (uint64_t seed = 1; seed <= NETWORKS; seed++) {
-        storm *s = tn_alloc(1, sizeof *s, "a storm");
+        storm *s FREED(tn_free) = tn_alloc(1, sizeof *s, "a storm");
         *s = (storm){.x = free_one_new(PERMITS, NULL), .stream = tn_stream2(seed, 31, 0)};
         while (!is_over(s)) {
             const uint64_t heard = tn_wakeup_count(&s->x->wakeup);
@@ -381,7 +371,6 @@ TEST(every_push_counts_once_over_a_bad_network)
         }
         check_storm(s);
         free_one_free(s->x);
-        tn_free(s);
     }
 }
 
@@ -398,7 +387,7 @@ static void assert_refused(free_one *x, uint32_t rank, uint64_t sequence, tn_ref
 /* The bound on staleness, as the owner sees it. */
 TEST(a_rank_has_no_more_pulls_than_permits)
 {
-    free_one *x = free_one_new(2, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(2, NULL);
     free_pull p = good;
     for (p.sequence = 1; p.sequence <= 3; p.sequence++) {
         free_one_pull(x, &p);
@@ -417,12 +406,11 @@ TEST(a_rank_has_no_more_pulls_than_permits)
     free_one_pull(x, &p);
     free_one_wait(x, 6);
     assert_int_equal(free_one_answer(x, 1, 3)->type, TN_FRAME_ROWS);
-    free_one_free(x);
 }
 
 TEST(a_push_must_name_a_pull_that_was_answered)
 {
-    free_one *x = free_one_new(2, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(2, NULL);
     free_pull other = good;
     free_one_pull(x, &good);
     free_one_wait(x, 1);
@@ -440,7 +428,6 @@ TEST(a_push_must_name_a_pull_that_was_answered)
     free_one_wait(x, 5);
     assert_refused(x, 1, 4, TN_REFUSAL_PULL);
     assert_int_equal(tn_async_server_updates(x->serve), 101);
-    free_one_free(x);
 }
 
 static void bad_weight(free_message *m)
@@ -494,7 +481,7 @@ TEST(what_is_damaged_is_refused_and_changes_nothing)
         {fewer_floats, TN_REFUSAL_DAMAGED}, {no_dense, TN_REFUSAL_DAMAGED},
         {bad_row, TN_REFUSAL_DIVERGED},     {bad_dense, TN_REFUSAL_DIVERGED},
     };
-    free_one *x = free_one_new(1, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(1, NULL);
     uint32_t n = 0;
     for (uint32_t i = 0; i < sizeof of_pull / sizeof *of_pull; i++) {
         free_pull bad = good;
@@ -517,7 +504,6 @@ TEST(what_is_damaged_is_refused_and_changes_nothing)
     free_one_wait(x, ++n);
     assert_int_equal(free_one_answer(x, 1, 2)->type, TN_FRAME_DENSE);
     assert_int_equal(tn_async_server_updates(x->serve), 101);
-    free_one_free(x);
 }
 
 static void keys_of_no_examples(free_message *m)
@@ -528,14 +514,13 @@ static void keys_of_no_examples(free_message *m)
 
 TEST(a_pull_of_keys_without_examples_is_refused)
 {
-    free_one *x = free_one_new(1, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(1, NULL);
     free_pull p = good;
     p.edit = keys_of_no_examples;
     free_one_pull(x, &p);
     free_one_wait(x, 1);
     assert_refused(x, 1, 1, TN_REFUSAL_DAMAGED);
     assert_int_equal(tn_table_rows(x->shard.table), 0);
-    free_one_free(x);
 }
 
 static void weighs_nothing(free_message *m)
@@ -545,7 +530,7 @@ static void weighs_nothing(free_message *m)
 
 TEST(a_batch_that_weighs_nothing_is_no_update)
 {
-    free_one *x = free_one_new(1, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(1, NULL);
     free_pull p = good;
     p.edit = weighs_nothing;
     free_one_pull(x, &p);
@@ -555,7 +540,6 @@ TEST(a_batch_that_weighs_nothing_is_no_update)
     assert_int_equal(free_one_answer(x, 1, 2)->type, TN_FRAME_DENSE);
     assert_int_equal(tn_async_server_updates(x->serve), 100);
     assert_true(x->weights[0] == 0);
-    free_one_free(x);
 }
 
 enum { SEQUENCES = 50000, STARTS = 50 };
@@ -576,7 +560,7 @@ TEST(r50000_damaged_sequences_leave_a_live_owner_well)
 {
     uint32_t n_read = 0;
     for (uint64_t start = 1; start <= STARTS; start++) {
-        free_one *x = free_one_new(3, NULL);
+        free_one *x FREED(free_one_free) = free_one_new(3, NULL);
         x->damage = tn_stream2(41, start, 1);
         free_pull bad = good;
         free_pull well = {.rank = 2, .to = 10, .show = 1, .examples = 3};
@@ -600,7 +584,6 @@ TEST(r50000_damaged_sequences_leave_a_live_owner_well)
         n_read += x->n_damaged;
         (void)tn_reply_queue_read(&x->replies, NULL, NULL);
         assert_int_equal(tn_reply_queue_check(&x->replies, NULL), TN_OK);
-        free_one_free(x);
     }
     assert_true(n_read > SEQUENCES / 2); /* most get past the header */
 }
@@ -627,7 +610,7 @@ static void a_share(free_message *m)
 
 TEST(what_is_not_of_this_mode_is_not_served)
 {
-    free_one *x = free_one_new(1, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(1, NULL);
     free_pull p = good;
     p.edit = the_own_rank;
     free_one_pull(x, &p); /* nobody to answer */
@@ -636,12 +619,11 @@ TEST(what_is_not_of_this_mode_is_not_served)
     free_one_wait(x, 1);
     assert_refused(x, 1, 1, TN_REFUSAL_DAMAGED);
     assert_int_equal(x->n_answers, 1);
-    free_one_free(x);
 }
 
 TEST(another_start_and_what_is_far_ahead_are_refused)
 {
-    free_one *x = free_one_new(1, NULL);
+    free_one *x FREED(free_one_free) = free_one_new(1, NULL);
     free_pull p = good;
     p.edit = other_start;
     free_one_pull(x, &p);
@@ -650,5 +632,4 @@ TEST(another_start_and_what_is_far_ahead_are_refused)
     free_one_wait(x, 2);
     assert_refused(x, 1, 1, TN_REFUSAL_INCARNATION);
     assert_refused(x, 1, TN_DEDUP_WINDOW + 1, TN_REFUSAL_BEYOND);
-    free_one_free(x);
 }

@@ -6,9 +6,6 @@
 #include "base/math/rng.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { RANKS = 3, KEYS = 90, DIM = 2, FLAT = 100 };
 
 typedef struct world {
@@ -162,7 +159,7 @@ TEST(every_owner_gets_its_slice_and_its_answer_finds_home)
 TEST(an_answer_that_does_not_fit_is_told)
 {
     world *w = world_new(TN_VALUES_F32);
-    tn_keyblock block = {{0}, NULL};
+    tn_keyblock block CLEANUP(tn_keyblock_done) = {{0}, NULL};
     char payload[TN_ROWS_PARAMS + sizeof(float) * KEYS * DIM];
     ask_owner(w, 1, &block);
     tn_frame f = answer_of(w, &block.keys, payload, 7);
@@ -180,7 +177,6 @@ TEST(an_answer_that_does_not_fit_is_told)
     assert_true(tn_owner_slices_rows(&w->slices, 1, &f, true));
     assert_false(tn_owner_slices_rows(&w->slices, 1, &f, true)); /* twice */
     assert_int_equal(w->slices.n_rows, 1);
-    tn_keyblock_done(&block);
     world_free(w);
 }
 
@@ -190,7 +186,7 @@ TEST(a_gradient_that_cannot_travel_is_told)
         world *w = world_new(TN_VALUES_F16);
         const tn_push push = {.step = 12};
         const tn_slices_gradients grads = {w->grads, w->dense, w->residual, 0, 0, &push};
-        tn_keyblock block = {{0}, NULL};
+        tn_keyblock block CLEANUP(tn_keyblock_done) = {{0}, NULL};
         tn_out_message *p = NULL;
         tn_error err = {0};
         ask_owner(w, 0, &block);
@@ -199,7 +195,6 @@ TEST(a_gradient_that_cannot_travel_is_told)
         assert_int_equal(tn_owner_slices_push(&w->slices, &w->exchange, 0, &grads, &p, &err),
                          TN_E_DIVERGED);
         assert_string_equal(err.text, "the gradient of step 13 is not finite");
-        tn_keyblock_done(&block);
         world_free(w);
     }
 }
@@ -208,7 +203,7 @@ TEST(error_feedback_brings_what_rounding_took)
 {
     world *w = world_new(TN_VALUES_BF16);
     const tn_push push = {.step = 0};
-    tn_keyblock block = {{0}, NULL};
+    tn_keyblock block CLEANUP(tn_keyblock_done) = {{0}, NULL};
     ask_owner(w, 0, &block);
     double sent = 0;
     for (uint32_t i = 0; i < 64; i++) {
@@ -224,6 +219,5 @@ TEST(error_feedback_brings_what_rounding_took)
         tn_out_message_drop(p);
     }
     assert_true(fabs(sent - 64.0 / 3) < .01); /* one rounding alone is off by .001, 64 by .08 */
-    tn_keyblock_done(&block);
     world_free(w);
 }

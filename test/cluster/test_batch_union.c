@@ -7,9 +7,6 @@
 #include "base/math/rng.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { RANKS_MAX = 9, KEYS_MAX = 700, GROUPS = 3, SPACE = 1200 };
 
 /* Groups 0 and 2 have rows of 3 floats, group 1 of 2. */
@@ -188,9 +185,9 @@ static void check(tn_batch_union *j, tn_team *team, world *w)
 
 TEST(keys_are_united_and_gradients_added_in_rank_order)
 {
-    tn_team *team = NULL;
+    tn_team *team FREED(tn_team_close) = NULL;
     assert_int_equal(tn_team_open(&team, 3, NULL), TN_OK);
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     for (uint32_t ranks = 1; ranks <= RANKS_MAX; ranks++) {
         tn_batch_union *j = NULL;
         for (uint64_t turn = 0; turn < 4; turn++) { /* memory of one step serves the next */
@@ -204,8 +201,6 @@ TEST(keys_are_united_and_gradients_added_in_rank_order)
         }
         tn_batch_union_free(j);
     }
-    tn_arena_free(arena);
-    tn_team_close(team);
 }
 
 TEST(a_step_without_keys_is_empty)

@@ -7,33 +7,25 @@
 #include "base/core/alloc.h"
 #include "cluster/wire/control_messages.h"
 
-#include <math.h>
-#include <string.h>
-
 /* The bytes of a note and what comes back from them. */
 typedef struct fixture {
     tn_text text;
     tn_arena *arena;
 } fixture;
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
     fixture *f = tn_alloc(1, sizeof *f, "a fixture");
     f->arena = tn_arena_new(1 << 12);
     *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    fixture *f = *state;
+    fixture *f FREED(tn_free) = *state;
     tn_text_done(&f->text);
     tn_arena_free(f->arena);
-    tn_free(f);
-    return 0;
 }
-
-GROUP(set_up, tear_down);
 
 static void write_note(fixture *f, tn_frame_type type, const void *note)
 {
@@ -72,9 +64,8 @@ TEST(golden_beat)
     wire_equals(message, TN_FRAME_HEAD + frame.bytes, wire_golden_beat);
 }
 
-TEST(what_is_zero_or_empty_is_left_out)
+TEST_ON(fixture *f, what_is_zero_or_empty_is_left_out)
 {
-    fixture *f = *state;
     const tn_hello_note hello = {.version = "", .host = NULL};
     const tn_welcome_note welcome = {0};
     const tn_report_note report = {0};
@@ -91,9 +82,8 @@ TEST(what_is_zero_or_empty_is_left_out)
     assert_true(got.pid == 0 && got.started == 0);
 }
 
-TEST(negative_numbers_and_zeros_come_back)
+TEST_ON(fixture *f, negative_numbers_and_zeros_come_back)
 {
-    fixture *f = *state;
     const tn_hello_note hello = {.started = -5, .pid = UINT64_MAX};
     tn_hello_note got;
     write_note(f, TN_FRAME_HELLO, &hello);
@@ -106,9 +96,8 @@ TEST(negative_numbers_and_zeros_come_back)
     assert_true(signbit(sums.loss_sum) != 0 && sums.weight_sum < -9e299);
 }
 
-TEST(texts_that_are_none_are_mended)
+TEST_ON(fixture *f, texts_that_are_none_are_mended)
 {
-    fixture *f = *state;
     tn_hello_note got;
     const tn_hello_note hello = {.host = "a\xff\xc3\xa4\xc3", .address = "\xed\xa0\x80z"};
     write_note(f, TN_FRAME_HELLO, &hello);
@@ -118,9 +107,8 @@ TEST(texts_that_are_none_are_mended)
 }
 
 /* At a character, not within one. */
-TEST(long_texts_are_cut)
+TEST_ON(fixture *f, long_texts_are_cut)
 {
-    fixture *f = *state;
     static char text[2 * TN_NOTE_TEXT_MAX];
     tn_refused_note got;
     for (size_t before = 0; before < 3; before++) {
@@ -136,9 +124,8 @@ TEST(long_texts_are_cut)
     }
 }
 
-TEST(lists_and_bytes_come_back)
+TEST_ON(fixture *f, lists_and_bytes_come_back)
 {
-    fixture *f = *state;
     static const char *const file[] = {"sparse-0000-1023.tns", "", "dense-0000.safetensors"};
     static const uint64_t each[] = {1, UINT64_MAX, 0};
     static const uint64_t sent[] = {7, 0, 8, 9};
@@ -178,9 +165,8 @@ TEST(lists_and_bytes_come_back)
 }
 
 /* Every member has a field of its own: what one note holds is found in no other member. */
-TEST(every_member_of_a_part_comes_back)
+TEST_ON(fixture *f, every_member_of_a_part_comes_back)
 {
-    fixture *f = *state;
     const tn_part_note part = {TN_PART_NO_MORE, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     tn_part_note got = {0};
     write_note(f, TN_FRAME_PART, &part);
@@ -256,9 +242,9 @@ TEST(notes_by_hand)
         memset(&note, 0x55, sizeof note);
         memset(untouched, 0x55, sizeof untouched);
         size_t size = wire_golden(notes[i].hex, bytes);
-        char *exact = tn_alloc(size + 1, 1, "a note");
+        char *exact FREED(tn_free) = tn_alloc(size + 1, 1, "a note");
         memcpy(exact, bytes, size);
-        tn_arena *arena = tn_arena_new(256);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(256);
         tn_drop why = tn_note_read(&note, notes[i].type, exact, size, arena);
         if (why != notes[i].why) {
             fail_msg("'%s': %s", notes[i].hex, tn_drop_text(why));
@@ -266,15 +252,13 @@ TEST(notes_by_hand)
         if (why != TN_DROP_NONE) {
             assert_memory_equal(&note, untouched, sizeof note);
         }
-        tn_arena_free(arena);
-        tn_free(exact);
     }
 }
 
 TEST(the_last_of_two_counts_and_lists_are_joined)
 {
     char bytes[64];
-    tn_arena *arena = tn_arena_new(256);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(256);
     tn_refused_note refused;
     size_t size = wire_golden("0a0378797a0a026f6b", bytes);
     assert_int_equal(tn_note_read(&refused, TN_FRAME_REFUSED, bytes, size, arena), TN_DROP_NONE);
@@ -285,14 +269,13 @@ TEST(the_last_of_two_counts_and_lists_are_joined)
     assert_int_equal(beat.held.part.n, 2);
     assert_true(beat.held.part.at[0] == 3 && beat.held.part.at[1] == 4);
     assert_true(beat.held.position.at[1] == 10);
-    tn_arena_free(arena);
 }
 
 /* Limits hold for what comes, not only for what is sent. */
 TEST(more_than_the_limits_is_dropped)
 {
-    tn_arena *arena = tn_arena_new(256);
-    tn_text text = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(256);
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_refused_note refused;
     static char inbox[TN_NOTE_TEXT_MAX + 1];
     memset(inbox, 'a', sizeof inbox);
@@ -321,15 +304,13 @@ TEST(more_than_the_limits_is_dropped)
     }
     assert_int_equal(tn_note_read(&done, TN_FRAME_DONE, text.data, text.size, arena),
                      TN_DROP_NOTE_LIMIT);
-    tn_text_done(&text);
-    tn_arena_free(arena);
 }
 
 /* A text that stands a thousand times costs as much as one. */
 TEST(memory_is_taken_for_the_last_of_many_texts)
 {
-    tn_arena *arena = tn_arena_new(64);
-    tn_text text = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(64);
+    tn_text text CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < 1000; i++) {
         tn_proto_add_bytes(&text, 1, "words", strlen("words"));
     }
@@ -339,14 +320,12 @@ TEST(memory_is_taken_for_the_last_of_many_texts)
                      TN_DROP_NONE);
     tn_alloc_fail_at(0);
     assert_string_equal(refused.text, "words");
-    tn_text_done(&text);
-    tn_arena_free(arena);
 }
 
 TEST(without_memory_a_note_is_dropped)
 {
-    tn_arena *arena = tn_arena_new(64);
-    tn_text text = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(64);
+    tn_text text CLEANUP(tn_text_done) = {0};
     char inbox[1000];
     memset(inbox, 'a', sizeof inbox);
     tn_proto_add_bytes(&text, 1, inbox, sizeof inbox);
@@ -359,6 +338,4 @@ TEST(without_memory_a_note_is_dropped)
     assert_int_equal(tn_note_read(&refused, TN_FRAME_REFUSED, text.data, text.size, arena),
                      TN_DROP_NONE);
     assert_int_equal(strlen(refused.text), sizeof inbox);
-    tn_text_done(&text);
-    tn_arena_free(arena);
 }

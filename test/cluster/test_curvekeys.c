@@ -7,8 +7,6 @@
 #include "cluster/security/curvekeys.h"
 #include "cluster/testdir.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static unsigned mode_of(const char *path)

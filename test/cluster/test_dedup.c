@@ -5,8 +5,6 @@
 #include "cluster/recovery.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum { WHO = 77, SOME = 5000, SEEDS = 200 };
 
 static tn_dedup begun(void)

@@ -4,7 +4,7 @@
 
 #include "support/test.h"
 
-#include <math.h>
+CLOSER(free_one_free);
 
 enum { KEYS = 5 };
 
@@ -19,7 +19,7 @@ static float corrected(float g, float dc, float moved)
 /* Of two that pulled the same, the second to push is corrected by what the first has moved. */
 TEST(v_dc_a_late_push_follows_the_formula)
 {
-    free_one *x = free_one_new(2, "lr=.5 dc=.25");
+    free_one *x FREED(free_one_free) = free_one_new(2, "lr=.5 dc=.25");
     free_one_pull(x, &late);
     free_one_pull(x, &early);
     free_one_wait(x, 2);
@@ -39,12 +39,11 @@ TEST(v_dc_a_late_push_follows_the_formula)
         assert_float_equal(row.data[0], want, 1e-6);
         assert_float_equal(row.data[1], want, 1e-6);
     }
-    free_one_free(x);
 }
 
 TEST(a_push_that_is_not_late_is_left_alone)
 {
-    free_one *x = free_one_new(2, "lr=.5 dc=.25");
+    free_one *x FREED(free_one_free) = free_one_new(2, "lr=.5 dc=.25");
     free_pull p = late;
     for (uint64_t i = 0; i < 3; i++) {
         p.sequence = 1 + 2 * i;
@@ -54,14 +53,13 @@ TEST(a_push_that_is_not_late_is_left_alone)
         free_one_wait(x, 2 + 2 * (uint32_t)i);
         assert_float_equal(free_one_answer(x, 1, 2 + 2 * i)->value[0], -.5F * (float)(i + 1), 1e-6);
     }
-    free_one_free(x);
 }
 
 /* Rows may be corrected where dense weights are not, and the other way round. */
 TEST(each_rule_has_its_own_factor)
 {
     for (uint32_t dense = 0; dense < 2; dense++) {
-        free_one *x = free_one_new(2, "lr=.5 dc=.25");
+        free_one *x FREED(free_one_free) = free_one_new(2, "lr=.5 dc=.25");
         const tn_rule none = kit_rule(x->arena, "sgd", "lr=.5");
         if (dense == 1) {
             x->m->rule[0] = none;
@@ -80,14 +78,13 @@ TEST(each_rule_has_its_own_factor)
         assert_true(kit_row_of(x->shard.table, x->key[1], &row));
         assert_float_equal(row.data[0], dense == 1 ? -1.5F : with, 1e-6);
         assert_float_equal(x->weights[0], dense == 1 ? with : -1.5F, 1e-6);
-        free_one_free(x);
     }
 }
 
 /* By calls, and of a slice that begins anywhere in its batch's rows. */
 TEST(the_own_rank_is_compensated_too)
 {
-    free_one *x = free_one_new(2, "lr=.5 dc=.25");
+    free_one *x FREED(free_one_free) = free_one_new(2, "lr=.5 dc=.25");
     uint64_t key[KEYS + 1];
     float rows[2 * KEYS + 2];
     float twos[FREE_ONE_FLAT];
@@ -116,5 +113,4 @@ TEST(the_own_rank_is_compensated_too)
     assert_float_equal(row.data[0], want, 1e-6);
     assert_float_equal(x->weights[3], want, 1e-6);
     assert_true(twos[0] == 2); /* the caller's own */
-    free_one_free(x);
 }

@@ -2,15 +2,11 @@
 #include "cluster/launch/endpoint.h"
 #include "support/test.h"
 
-#include <string.h>
-
 static tn_endpoint read(const char *text)
 {
     tn_endpoint e;
     tn_error err = {0};
-    if (tn_endpoint_read(text, TN_ENDPOINT_PORT, &e, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_endpoint_read(text, TN_ENDPOINT_PORT, &e, &err), err.text);
     return e;
 }
 
@@ -75,9 +71,7 @@ TEST(what_is_no_address_is_a_sentence)
         tn_endpoint e = {.port = 7};
         tn_error err = {0};
         assert_int_equal(tn_endpoint_read(cases[i].text, 1, &e, &err), TN_E_CONFIG);
-        if (strstr(err.text, cases[i].want) == NULL) {
-            fail_msg("'%s', not '%s'", err.text, cases[i].want);
-        }
+        assert_says(err.text, cases[i].want);
         assert_int_equal(e.port, 7);
     }
 }

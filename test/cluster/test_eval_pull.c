@@ -6,10 +6,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static char dir[256];
 
 static int set_up(void **state)

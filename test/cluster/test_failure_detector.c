@@ -4,9 +4,7 @@
 #include "base/core/alloc.h"
 #include "cluster/group/failure_detector.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+CLOSER(tn_failure_detector_free);
 
 enum { RANKS = 4, FAR = 1024, EVENTS = 4 * FAR };
 
@@ -365,7 +363,7 @@ TEST(c9_a_thousand_ranks_are_told_by_rank_each_once)
 TEST(every_allocation_that_fails_is_reported)
 {
     for (uint64_t nth = 1; nth <= 2; nth++) {
-        tn_failure_detector *p = NULL;
+        tn_failure_detector *p FREED(tn_failure_detector_free) = NULL;
         tn_error err = {0};
         tn_alloc_fail_at(nth);
         tn_status status = tn_failure_detector_new(&p, 2, TN_FAILURE_GAP_NS, &err);
@@ -373,7 +371,6 @@ TEST(every_allocation_that_fails_is_reported)
         assert_int_equal(status, nth < 2 ? TN_E_MEMORY : TN_OK);
         assert_int_equal(err.code, status);
         assert_int_equal(p != NULL, status == TN_OK);
-        tn_failure_detector_free(p);
     }
     tn_failure_detector_free(NULL);
 }
@@ -395,26 +392,24 @@ static tn_failure_detector *open_pulse(uint32_t size)
 
 static void assert_event_text(tn_failure_detector *p, uint64_t now, const char *expected)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_failure_event event;
     assert_true(tn_failure_detector_poll(p, now, &event));
     tn_failure_event_text(p, &event, &text);
     assert_string_equal(tn_text_str(&text), expected);
-    tn_text_done(&text);
 }
 
 static void assert_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t now,
                              const char *expected)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_failure_lost_text(p, rank, now, &text);
     assert_string_equal(tn_text_str(&text), expected);
-    tn_text_done(&text);
 }
 
 TEST(sentences_name_rank_host_process_and_step)
 {
-    tn_failure_detector *p = open_pulse(2);
+    tn_failure_detector *p FREED(tn_failure_detector_free) = open_pulse(2);
     tn_failure_event event;
     const tn_beat_note beat = {.state = TN_PEER_TRAINING, .waits_for = 1};
     tn_failure_detector_received(p, 1, &beat, 310, SECOND);
@@ -434,14 +429,13 @@ TEST(sentences_name_rank_host_process_and_step)
                       "rank 1 (host 'b', pid 4711) was last heard of 15.2 s ago at step 310");
     assert_lost_text(p, 1, 47 * SECOND,
                      "rank 1 (host 'b', pid 4711) was last heard of 16.0 s ago at step 310");
-    tn_failure_detector_free(p);
 }
 
 /* Beats come once a second, pushes with every step; what a rank calls its steps is its own affair.
  */
 TEST(a_lost_rank_is_told_with_the_step_of_its_last_push)
 {
-    tn_failure_detector *p = open_pulse(2);
+    tn_failure_detector *p FREED(tn_failure_detector_free) = open_pulse(2);
     const tn_beat_note beat = {.state = TN_PEER_TRAINING};
     tn_failure_detector_received(p, 1, &beat, 0, SECOND);
     tn_failure_detector_pushed(p, 1, 70);
@@ -458,12 +452,11 @@ TEST(a_lost_rank_is_told_with_the_step_of_its_last_push)
     tn_failure_detector_pushed(p, 1, 80);
     assert_event_text(p, 8 * SECOND,
                       "rank 1 (host 'b', pid 4711) has been silent for 6.0 s, at step 11");
-    tn_failure_detector_free(p);
 }
 
 TEST(what_is_not_known_is_left_out)
 {
-    tn_failure_detector *p = open_pulse(3);
+    tn_failure_detector *p FREED(tn_failure_detector_free) = open_pulse(3);
     const tn_beat_note beat = {.state = TN_PEER_TRAINING};
     tn_failure_detector_name(p, 1, "", 0);
     tn_failure_detector_name(p, 2, "c", 0);
@@ -475,12 +468,11 @@ TEST(what_is_not_known_is_left_out)
     tn_failure_detector_received(p, 1, &beat, 0, SECOND);
     tn_failure_detector_received(p, 1, &beat, 0, 31 * SECOND);
     assert_event_text(p, 31 * SECOND, "rank 1 has stood at step 0 for 30.0 s");
-    tn_failure_detector_free(p);
 }
 
 TEST(c8_hosts_are_cut_and_made_printable)
 {
-    tn_failure_detector *p = open_pulse(2);
+    tn_failure_detector *p FREED(tn_failure_detector_free) = open_pulse(2);
     char longest[200];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
@@ -493,12 +485,11 @@ TEST(c8_hosts_are_cut_and_made_printable)
     (void)snprintf(expected, sizeof expected, "rank 1 (host '%.63s') was not heard of in 0.0 s",
                    longest);
     assert_lost_text(p, 1, 0, expected);
-    tn_failure_detector_free(p);
 }
 
 TEST(the_table_has_a_line_for_each_rank_and_one_of_sums)
 {
-    tn_failure_detector *p = open_pulse(6);
+    tn_failure_detector *p FREED(tn_failure_detector_free) = open_pulse(6);
     tn_beat_note beat = {.state = TN_PEER_TRAINING,
                          .records = 1000,
                          .rss_bytes = UINT64_C(1200) * 1000 * 1000,
@@ -524,7 +515,7 @@ TEST(the_table_has_a_line_for_each_rank_and_one_of_sums)
         assert_int_equal(event.kind, TN_FAILURE_SUSPECT);
         assert_true(event.rank == 4 || event.rank == 5);
     }
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_failure_detector_table(p, 9 * SECOND, &text);
     assert_string_equal(
         tn_text_str(&text),
@@ -545,26 +536,22 @@ TEST(the_table_has_a_line_for_each_rank_and_one_of_sums)
         " all                                 13655      42%       3.5              3600  3 of 6 "
         "at "
         "work\n");
-    tn_text_done(&text);
-    tn_failure_detector_free(p);
 }
 
 TEST(the_table_tells_who_is_lost_and_who_has_not_beaten_yet)
 {
-    tn_failure_detector *p = open_pulse(3);
+    tn_failure_detector *p FREED(tn_failure_detector_free) = open_pulse(3);
     tn_failure_event event;
     tn_failure_detector_received(p, 2, NULL, 0, 15 * SECOND);
     while (tn_failure_detector_poll(p, 15 * SECOND, &event)) {
         assert_int_equal(event.rank, 1);
     }
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_failure_detector_table(p, 15 * SECOND, &text);
     assert_null(strstr(text.data, "\n   0")); /* nothing is known of itself */
     assert_non_null(strstr(text.data, "  lost\n"));
     assert_non_null(strstr(text.data, "  no heartbeat yet\n"));
     assert_non_null(strstr(text.data, "  0 of 3 at work\n"));
-    tn_text_done(&text);
-    tn_failure_detector_free(p);
 }
 
 TEST(every_state_has_a_name)
@@ -572,16 +559,14 @@ TEST(every_state_has_a_name)
     const char *names[TN_PEER_STATES] = {"loading", "training",   "waiting", "drained",
                                          "saving",  "evaluating", "ending"};
     for (uint64_t s = 0; s < TN_PEER_STATES; s++) {
-        tn_failure_detector *p = open_pulse(1);
+        tn_failure_detector *p FREED(tn_failure_detector_free) = open_pulse(1);
         const tn_beat_note beat = {.state = s};
         tn_failure_detector_received(p, 0, &beat, 1, 0);
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         char end[40];
         tn_failure_detector_table(p, 0, &text);
         (void)snprintf(end, sizeof end, "0  %s\n all", names[s]);
         assert_non_null(strstr(text.data, end));
-        tn_text_done(&text);
-        tn_failure_detector_free(p);
     }
 }
 
@@ -589,19 +574,18 @@ TEST(every_state_has_a_name)
 static void assert_totals(const tn_failure_detector *p, uint64_t now, double rows, double waiting,
                           double mb_per_s, const char *at_work)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     char line[200];
     tn_failure_detector_table(p, now, &text);
     (void)snprintf(line, sizeof line, " all  %-26s%10.0f%8.0f%%%10.1f%18.0f  %s at work\n", "",
                    rows, waiting * 100, mb_per_s, 0., at_work);
     assert_string_equal(strstr(text.data, " all "), line);
     assert_null(strstr(text.data, "waits"));
-    tn_text_done(&text);
 }
 
 TEST(m4_sums_leave_out_who_is_silent_and_believe_no_absurd_figure)
 {
-    tn_failure_detector *p = open_pulse(4);
+    tn_failure_detector *p FREED(tn_failure_detector_free) = open_pulse(4);
     assert_totals(p, 0, 0, 0, 0, "0 of 4");
     tn_beat_note note = {.rows_per_s = 100, .waiting = .5};
     tn_failure_detector_received(p, 0, &note, 1, SECOND);
@@ -618,12 +602,11 @@ TEST(m4_sums_leave_out_who_is_silent_and_believe_no_absurd_figure)
     while (tn_failure_detector_poll(p, 6 * SECOND, &event)) {
     }
     assert_totals(p, 6 * SECOND, 100, .75, 0, "2 of 4"); /* rank 2 is silent */
-    tn_failure_detector_free(p);
 }
 
 TEST(rates_of_bytes_are_of_half_a_second_at_least)
 {
-    tn_failure_detector *p = open_pulse(1);
+    tn_failure_detector *p FREED(tn_failure_detector_free) = open_pulse(1);
     tn_beat_note note = {.bytes_out = 1000000};
     tn_failure_detector_received(p, 0, &note, 0, 5 * SECOND);
     assert_totals(p, 0, 0, 0, 0, "1 of 1"); /* since when is not known */
@@ -640,5 +623,4 @@ TEST(rates_of_bytes_are_of_half_a_second_at_least)
     note.bytes_out = 0;                     /* its counts went back */
     tn_failure_detector_received(p, 0, &note, 0, 8 * SECOND);
     assert_totals(p, 0, 0, 0, 0, "1 of 1");
-    tn_failure_detector_free(p);
 }

@@ -9,10 +9,6 @@
 #include "support/test.h"
 #include "wire.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { MOST = 5000 };
 
 static const tn_values kinds[] = {TN_VALUES_F32, TN_VALUES_F16, TN_VALUES_BF16};
@@ -235,7 +231,7 @@ TEST(nothing_is_written_and_read)
 /* Rows of 1, 2 and 2500 floats: blocks end within rows. */
 TEST(rows_travel_in_the_order_of_keys)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const kit_keys *k = wire_keys(arena, &(wire_opts){5, 3000, WIRE_GROUPS, 1});
     float *rows = TN_NEW_ARRAY(arena, float, k->n_floats);
     float *back = TN_NEW_ARRAY(arena, float, k->n_floats);
@@ -269,12 +265,11 @@ TEST(rows_travel_in_the_order_of_keys)
         }
         assert_memory_equal(back, rows, k->n_floats * sizeof *rows);
     }
-    tn_arena_free(arena);
 }
 
 TEST(a_fault_in_a_row_is_told_by_its_place_in_the_message)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const kit_keys *k = wire_keys(arena, &(wire_opts){5, 3000, WIRE_GROUPS, 1});
     float *rows = TN_NEW_ARRAY(arena, float, k->n_floats);
     char *message = TN_NEW_ARRAY(arena, char, (size_t)k->n_floats * 4);
@@ -294,7 +289,6 @@ TEST(a_fault_in_a_row_is_told_by_its_place_in_the_message)
         assert_true(tn_values_scatter(TN_VALUES_F32, message, &k->set, order, rows) == place);
         assert_true(rows[k->set.at[key]] >= 3 && rows[k->set.at[key]] <= 3);
     }
-    tn_arena_free(arena);
 }
 
 /* All that was sent in 1000 messages is what was given, but for what one message rounds. */

@@ -13,8 +13,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -202,7 +200,7 @@ TEST(who_finishes_its_messages_is_left_alone)
     enum { MESSAGES = 40 };
     fixture x;
     peer client;
-    char *part = tn_alloc(PART, 1, "a message");
+    char *part FREED(tn_free) = tn_alloc(PART, 1, "a message");
     uint32_t n_sent = 0;
     open_fixture(&x);
     peers_open(&client, 1, NULL);
@@ -222,7 +220,6 @@ TEST(who_finishes_its_messages_is_left_alone)
         turn(&x);
     }
     assert_int_equal(tn_flood_guard_watched(x.flood), 0);
-    tn_free(part);
     close_fixture(&x);
 }
 
@@ -256,7 +253,7 @@ static int try_connect(void *s, const char *at)
 
 TEST(what_cannot_be_watched_is_told)
 {
-    peer p;
+    peer p CLEANUP(peers_close);
     tn_zmq z = *keys_zmq();
     tn_flood_guard *f = NULL;
     tn_error err = {0};
@@ -280,5 +277,4 @@ TEST(what_cannot_be_watched_is_told)
     assert_int_equal(tn_flood_guard_open(&f, &z, context, p.router, MOST, &err), TN_OK);
     tn_flood_guard_close(f);
     tn_flood_guard_close(NULL);
-    peers_close(&p);
 }

@@ -7,8 +7,6 @@
 #include "support/test.h"
 #include "wire.h"
 
-#include <string.h>
-
 enum { ROOM = 4096, NOTE = 17 }; /* bytes of a payload that no other type has */
 
 static void repair(char *message, size_t size)

@@ -5,8 +5,6 @@
 #include "cluster/groupkit.h"
 #include "cluster/wire/request_headers.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,7 +13,7 @@ GROUP(groupkit_set_up, groupkit_tear_down);
 TEST(orders_are_carried_out_by_all_in_turn)
 {
     for (uint32_t n = 2; n <= GROUPKIT_RANKS; n++) {
-        groupkit x;
+        groupkit x CLEANUP(groupkit_close);
         groupkit_seats s;
         groupkit_set(&x, n);
         groupkit_form(&x);
@@ -34,13 +32,12 @@ TEST(orders_are_carried_out_by_all_in_turn)
             assert_int_equal(s.f[r].status, TN_OK);
             assert_string_equal(s.f[r].texts, "e;m;e;m;e;m;e;m;e;m;");
         }
-        groupkit_close(&x);
     }
 }
 
 TEST(an_order_that_failed_names_its_rank)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_seats s;
     groupkit_set(&x, 2);
     groupkit_form(&x);
@@ -56,24 +53,22 @@ TEST(an_order_that_failed_names_its_rank)
     assert_string_equal(s.f[1].err.text, "rank 0: no such file 'x'");
     assert_true(tn_group_is_reported_elsewhere(x.group[1]));
     assert_false(tn_group_is_reported_elsewhere(x.group[0]));
-    groupkit_close(&x);
 }
 
 /* The rows per second of all ranks, in the last line of the table of rank 0. */
 static double rate_of(tn_group *g)
 {
-    tn_text table = {0};
+    tn_text table CLEANUP(tn_text_done) = {0};
     tn_group_table(g, &table);
     const char *all = strstr(tn_text_str(&table), "\n all ");
     assert_non_null(all);
     const double rate = strtod(all + strlen("\n all "), NULL);
-    tn_text_done(&table);
     return rate;
 }
 
 TEST(what_ranks_say_is_known_to_rank_0)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_set(&x, 2);
     groupkit_form(&x);
     assert_false(tn_group_is_asked(x.group[0], TN_ASKS_STOP));
@@ -84,11 +79,9 @@ TEST(what_ranks_say_is_known_to_rank_0)
     }
     assert_true(rate_of(x.group[0]) >= 250);
     assert_true(tn_group_is_asked(x.group[0], TN_ASKS_STOP));
-    tn_text table = {0};
+    tn_text table CLEANUP(tn_text_done) = {0};
     tn_group_table(x.group[0], &table);
     assert_non_null(strstr(tn_text_str(&table), " 12 "));
-    tn_text_done(&table);
-    groupkit_close(&x);
 }
 
 /* Of reports that came to rank 0. */
@@ -203,7 +196,7 @@ TEST(the_table_is_shown_again_and_again_and_says_who_waits_for_whom)
 
 TEST(a_run_that_ends_by_a_failed_order_is_told_where_it_failed)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_seats s;
     groupkit_set(&x, 3);
     groupkit_form(&x);
@@ -219,7 +212,6 @@ TEST(a_run_that_ends_by_a_failed_order_is_told_where_it_failed)
     for (uint32_t r = 0; r < x.n; r++) {
         assert_true(tn_group_is_reported_elsewhere(x.group[r]) == (r != 1));
     }
-    groupkit_close(&x);
 }
 
 static void note_end(void *arg, tn_status status, const char *why)
@@ -230,7 +222,7 @@ static void note_end(void *arg, tn_status status, const char *why)
 
 TEST(a_rank_that_fails_ends_all)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_seats s;
     _Atomic tn_status told = TN_OK;
     groupkit_set(&x, 3);
@@ -253,7 +245,6 @@ TEST(a_rank_that_fails_ends_all)
     for (uint32_t r = 0; r < x.n; r++) {
         assert_true(tn_group_is_reported_elsewhere(x.group[r]) == (r != 2));
     }
-    groupkit_close(&x);
 }
 
 TEST(a_rank_that_falls_silent_is_lost)
@@ -400,7 +391,7 @@ TEST(who_is_gone_by_the_news_ends_all_at_once)
 TEST(who_is_dismissed_stays_until_rank_0_goes)
 {
     static const uint64_t patience_ns = 2000000000; /* of a rank for rank 0 */
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_seats s;
     groupkit_set(&x, 2);
     groupkit_form(&x);
@@ -413,13 +404,12 @@ TEST(who_is_dismissed_stays_until_rank_0_goes)
     tn_group_close(x.group[1]);
     x.group[1] = NULL;
     assert_true(tn_clock_ns() - begin >= tn_silence_ns(patience_ns)); /* rank 0 is there still */
-    groupkit_close(&x);
 }
 
 /* Who gives up after a short time does not look out for others for a long one, which is 10 s. */
 TEST(a_short_timeout_is_short)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_set(&x, 2);
     tn_group_opts opts = groupkit_opts(&x, 0);
     opts.start_timeout_s = .2;
@@ -430,5 +420,4 @@ TEST(a_short_timeout_is_short)
     tn_group_close(x.group[0]);
     x.group[0] = NULL;
     assert_true(tn_clock_ns() - begin < tn_silence_ns(UINT64_C(10000000000)));
-    groupkit_close(&x);
 }

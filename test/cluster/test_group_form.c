@@ -6,9 +6,6 @@
 #include "cluster/wire/control_messages.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* Every rank that is there, but `but`, waits for the others, and learns how the group ended, and
  * who tells it. */
 static void assert_not_formed(groupkit *x, uint32_t but, tn_status status, const char *text,
@@ -30,7 +27,7 @@ GROUP(groupkit_set_up, groupkit_tear_down);
 TEST(a_rank_that_fails_while_the_group_forms_ends_all)
 {
     for (uint32_t n = 3; n <= GROUPKIT_RANKS; n++) {
-        groupkit x;
+        groupkit x CLEANUP(groupkit_close);
         char want[80];
         const uint32_t who = n - 2;
         groupkit_set(&x, n);
@@ -40,13 +37,12 @@ TEST(a_rank_that_fails_while_the_group_forms_ends_all)
         assert_false(tn_group_is_reported_elsewhere(x.group[who]));
         (void)snprintf(want, sizeof want, "rank %u: cannot find 'x'\nhint: ?[2Jlook", who);
         assert_not_formed(&x, who, TN_E_DATA, want, who);
-        groupkit_close(&x);
     }
 }
 
 TEST(rank_0_that_fails_while_the_group_forms_ends_all)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_set(&x, 3);
     tn_group_opts opts = groupkit_opts(&x, 0);
     groupkit_open(&x, 0, &opts);
@@ -56,13 +52,12 @@ TEST(rank_0_that_fails_while_the_group_forms_ends_all)
         groupkit_open(&x, r, &opts);
     }
     assert_not_formed(&x, 0, TN_E_IO, "rank 0: disk full", 0);
-    groupkit_close(&x);
 }
 
 TEST(a_rank_that_is_stopped_while_the_group_forms_ends_all)
 {
     for (uint32_t who = 0; who < 2; who++) {
-        groupkit x;
+        groupkit x CLEANUP(groupkit_close);
         char want[80];
         tn_error err = {0};
         const atomic_bool stop = true;
@@ -73,13 +68,12 @@ TEST(a_rank_that_is_stopped_while_the_group_forms_ends_all)
         assert_int_equal(tn_group_form(x.group[who], &stop, &err), TN_E_STOPPED);
         assert_string_equal(err.text, want);
         assert_not_formed(&x, who, TN_E_STOPPED, want, who);
-        groupkit_close(&x);
     }
 }
 
 TEST(who_does_not_fit_ends_all_with_the_reason)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     tn_error err = {0};
     groupkit_set(&x, 3);
     for (uint32_t r = 0; r < x.n; r++) {
@@ -91,12 +85,11 @@ TEST(who_does_not_fit_ends_all_with_the_reason)
     assert_memory_equal(err.text, "the configuration of rank 1 on host '", 37);
     assert_false(tn_group_is_reported_elsewhere(x.group[1]));
     assert_not_formed(&x, 1, TN_E_CONFIG, err.text, 1);
-    groupkit_close(&x);
 }
 
 TEST(who_comes_with_another_version_ends_all)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     tn_error err = {0};
     groupkit_set(&x, 2);
     for (uint32_t r = 0; r < x.n; r++) {
@@ -107,13 +100,12 @@ TEST(who_comes_with_another_version_ends_all)
     assert_int_equal(tn_group_form(x.group[1], NULL, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "the version of rank 1 on host '"));
     assert_not_formed(&x, 1, TN_E_PEER, err.text, 1);
-    groupkit_close(&x);
 }
 
 /* Lists of peers hold names; rank 0 says the number that it listens at. */
 TEST(rank_0_may_be_known_by_another_name_than_it_has)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     char name[TN_ENDPOINT_SIZE];
     groupkit_set(&x, 3);
     const char *file = strrchr(x.at[0], '/');
@@ -122,12 +114,11 @@ TEST(rank_0_may_be_known_by_another_name_than_it_has)
     const char *address[GROUPKIT_RANKS] = {name, x.at[1], x.at[2]};
     x.membership[1].address = x.membership[2].address = address;
     groupkit_form(&x);
-    groupkit_close(&x);
 }
 
 TEST(rank_0_that_never_comes_is_told_in_time)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     tn_error err = {0};
     groupkit_set(&x, 2);
     tn_group_opts opts = groupkit_opts(&x, 1);
@@ -139,7 +130,6 @@ TEST(rank_0_that_never_comes_is_told_in_time)
     tn_group_close(x.group[1]);
     groupkit_open(&x, 1, &opts);
     assert_int_equal(tn_group_form(x.group[1], &stop, &err), TN_E_STOPPED);
-    groupkit_close(&x);
     tn_group_close(NULL);
 }
 
@@ -162,7 +152,7 @@ static void welcome(void *arg, tn_in_message *hello)
                                   .host = {host, 3},
                                   .incarnation = {incarnation, 3},
                                   .owned_from = {from, 4}};
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_out_message *p = NULL;
     tn_note_write(TN_FRAME_WELCOME, &note, &bytes);
     tn_in_message_close(hello);
@@ -172,7 +162,6 @@ static void welcome(void *arg, tn_in_message *hello)
         tn_link_post(by->link, 1, p);
         (void)atomic_fetch_add(&by->welcomes, 1);
     }
-    tn_text_done(&bytes);
 }
 
 static void tick(void *arg, uint64_t now_ns)
@@ -183,7 +172,7 @@ static void tick(void *arg, uint64_t now_ns)
 
 TEST(a_welcome_of_which_a_rank_is_nobody_does_not_count)
 {
-    groupkit x;
+    groupkit x CLEANUP(groupkit_close);
     tn_endpoint at[2];
     char bound[TN_ENDPOINT_SIZE];
     tn_error err = {0};
@@ -211,5 +200,4 @@ TEST(a_welcome_of_which_a_rank_is_nobody_does_not_count)
     assert_true(atomic_load(&by.welcomes) > 0);
     tn_link_close(by.link);
     tn_out_messages_free(by.pool);
-    groupkit_close(&x);
 }

@@ -7,8 +7,6 @@
 #include "support/tmpdir.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static char dir[256];
@@ -214,7 +212,7 @@ static void await(pair *p, const uint64_t *count, uint64_t n)
 TEST(an_ask_is_answered)
 {
     static const uint64_t list[] = {33};
-    pair p;
+    pair p CLEANUP(end);
     form(&p);
     bind(&p);
     for (uint64_t i = 1; i <= 1500; i++) { /* more than a window of requests */
@@ -227,12 +225,11 @@ TEST(an_ask_is_answered)
     assert_true(p.asks >= 1500); /* a slow answer makes one come again */
     assert_true(p.ask.epoch == 2 && p.done == 33);
     assert_int_equal(p.frame.rank, 1);
-    end(&p);
 }
 
 TEST(c5_an_ask_without_an_answer_comes_again_and_a_part_by_itself)
 {
-    pair p;
+    pair p CLEANUP(end);
     form(&p);
     p.withholds = true;
     bind(&p);
@@ -249,12 +246,11 @@ TEST(c5_an_ask_without_an_answer_comes_again_and_a_part_by_itself)
     await(&p, &p.parts, 2);
     const tn_part_note part = newest_part(&p);
     assert_true(part.answer == TN_PART_IS && part.part == 9);
-    end(&p);
 }
 
 TEST(who_asks_before_there_are_parts_is_told_to_wait)
 {
-    pair p;
+    pair p CLEANUP(end);
     form(&p);
     bind(&p);
     tn_group_set_parts(p.group[0], NULL);
@@ -263,12 +259,11 @@ TEST(who_asks_before_there_are_parts_is_told_to_wait)
     assert_true(p.part.answer == TN_PART_WAIT && p.part.epoch == 3);
     assert_true(p.part.id == 5 && p.part.number == 6);
     assert_int_equal(p.asks, 0);
-    end(&p);
 }
 
 TEST(heartbeats_claim_and_one_rank_gives_back)
 {
-    pair p;
+    pair p CLEANUP(end);
     tn_order_note order;
     form(&p);
     bind(&p);
@@ -288,12 +283,11 @@ TEST(heartbeats_claim_and_one_rank_gives_back)
     assert_int_equal(tn_group_done(p.group[1], &done, NULL), TN_OK);
     await(&p, &p.returns, 1);
     assert_int_equal(p.returned, 17);
-    end(&p);
 }
 
 TEST(who_does_not_do_its_part_is_lost)
 {
-    pair p;
+    pair p CLEANUP(end);
     tn_error err = {0};
     tn_order_note order;
     form(&p);
@@ -309,5 +303,4 @@ TEST(who_does_not_do_its_part_is_lost)
     assert_non_null(strstr(err.text, "does not give back what it has"));
     tn_group_ask(p.group[1], &(tn_ask_note){.id = 1, .number = 1}); /* nobody hears it */
     tn_group_order_one(p.group[0], 1, &(tn_order_note){.what = TN_ORDER_RETURN, .text = ""});
-    end(&p);
 }

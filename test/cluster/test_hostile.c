@@ -11,8 +11,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
 enum {
@@ -34,9 +32,7 @@ static good_links *open_good(good_way way, char dir[256])
     good_links *g = NULL;
     tn_error err = {0};
     tn_tmpdir_make(dir);
-    if (good_open(&g, keys_zmq(), way, dir, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(good_open(&g, keys_zmq(), way, dir, &err), err.text);
     return g;
 }
 
@@ -84,9 +80,7 @@ static void make_stranger(const char *dir, const good_links *g, tn_security *out
     keys_put(keys_path(theirs, "rank-0.pub"), text.data, 0644);
     tn_text_done(&text);
     const tn_security_opts opts = {.key = keys_path(theirs, "rank-3.key"), .allow = theirs};
-    if (tn_security_init(out, g->z, &opts, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_security_init(out, g->z, &opts, &err), err.text);
 }
 
 typedef struct siege {
@@ -151,7 +145,7 @@ static void hold_out(const attack *how, good_way way)
 {
     char dir[256];
     tn_thread *thread = NULL;
-    tn_security stranger = {0};
+    tn_security stranger CLEANUP(tn_security_done) = {0};
     good_links *g = open_good(way, dir);
     siege s = {.how = how, .way = way};
     s.on = (attack_on){.z = keys_zmq(),
@@ -183,7 +177,6 @@ static void hold_out(const attack *how, good_way way)
     assert_int_equal(tn_thread_join(thread, NULL), TN_OK);
     assert_true(good_ask(g, &(good_wish){100, 64, until}));
     check_end(&s, g);
-    tn_security_done(&stranger);
     close_good(g, dir);
 }
 

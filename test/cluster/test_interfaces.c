@@ -6,9 +6,6 @@
 #include "support/test.h"
 
 #include <netdb.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The name and the address of an interface that others could reach, of the list in the error of a
  * wrong address. False: the machine has none. */
@@ -36,9 +33,7 @@ static void assert_chosen(const char *host, const char *want)
     char name[TN_INTERFACE_NAME];
     tn_error err = {0};
     (void)snprintf(e.host, sizeof e.host, "%s", host);
-    if (tn_interfaces_choose(&e, NULL, name, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_interfaces_choose(&e, NULL, name, &err), err.text);
     assert_string_equal(e.host, want);
     assert_int_equal(e.port, 7);
 }

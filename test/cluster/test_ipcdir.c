@@ -5,8 +5,6 @@
 #include "base/file/file.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>

@@ -9,9 +9,6 @@
 #include "cluster/wire/key_codec.h"
 #include "cluster/wire/request_headers.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static tn_keyblock_rules rules_of(uint32_t peer)
 {
     return (tn_keyblock_rules){&wire_owners, wire_layout(), peer};
@@ -68,7 +65,7 @@ TEST(keys_come_back_for_every_peer_and_shape)
     };
     tn_keyblock block = {0};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        tn_arena *arena = tn_arena_new(1 << 16);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
         const kit_keys *k = wire_keys(arena, &shapes[s]);
         for (uint32_t peer = 0; peer < WIRE_PEERS; peer++) {
             tn_key_order order = wire_order(arena, &k->set, peer);
@@ -80,7 +77,6 @@ TEST(keys_come_back_for_every_peer_and_shape)
                              TN_DROP_NONE);
             same_keys(&k->set, order, &block.keys);
         }
-        tn_arena_free(arena);
     }
     tn_keyblock_done(&block);
     tn_keyblock_done(&block);
@@ -92,19 +88,17 @@ TEST(the_whole_key_space_fits)
     static const uint32_t from[] = {0, TN_PARTITIONS};
     static const tn_owners one = {1, TN_PARTITIONS, from};
     static const uint64_t key[] = {0, UINT64_MAX};
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_keys *k = kit_keys_new(arena, wire_layout(), key, NULL, 2);
     tn_keyblock_shape shape;
     const char *bytes = encode(arena, &k->set, wire_all(arena, &k->set), &shape);
     assert_int_equal(shape.width[TN_KEY_DELTAS], 8);
     assert_int_equal(shape.bytes, TN_KEYBLOCK_HEAD + 8);
-    tn_keyblock block = {0};
+    tn_keyblock block CLEANUP(tn_keyblock_done) = {0};
     const tn_keyblock_rules rules = {&one, wire_layout(), 0};
     const uint32_t count[TN_FRAME_COUNTS] = {2, 4};
     assert_int_equal(tn_keyblock_read(&block, bytes, shape.bytes, count, &rules), TN_DROP_NONE);
     assert_memory_equal(block.keys.key, key, sizeof key);
-    tn_keyblock_done(&block);
-    tn_arena_free(arena);
 }
 
 static const uint64_t golden_key[] = {UINT64_C(0x4000000000012345), UINT64_C(0x4000000000000001),
@@ -117,7 +111,7 @@ static const uint16_t golden_group[] = {0, 0, 1};
 /* Of peer 2; as first seen the last key comes first. */
 TEST(golden_keyblock)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_keys *k = kit_keys_new(arena, wire_layout(), golden_key, golden_group, 3);
     k->set.owners = &wire_owners;
     k->show[2] = 3;
@@ -128,7 +122,6 @@ TEST(golden_keyblock)
     const char *bytes = encode(arena, &k->set, order, &shape);
     assert_int_equal(shape.floats, 5);
     wire_equals(bytes, shape.bytes, GOLDEN_BLOCK);
-    tn_arena_free(arena);
 }
 
 TEST(golden_pull)
@@ -146,12 +139,11 @@ TEST(golden_pull)
     tn_frame_seal(message, &f);
     wire_equals(message, TN_FRAME_HEAD + f.bytes, wire_golden_pull);
     const tn_keyblock_rules rules = rules_of(2);
-    tn_keyblock block = {0};
+    tn_keyblock block CLEANUP(tn_keyblock_done) = {0};
     assert_int_equal(tn_keyblock_read(&block, message + TN_FRAME_HEAD + TN_PULL_PARAMS,
                                       f.bytes - TN_PULL_PARAMS, f.count, &rules),
                      TN_DROP_NONE);
     assert_int_equal(block.keys.show[1], 3);
-    tn_keyblock_done(&block);
 }
 
 TEST(golden_push)
@@ -221,7 +213,7 @@ TEST(each_fault_of_a_block_is_found)
 {
     const tn_keyblock_rules rules = rules_of(2);
     static const uint32_t count[TN_FRAME_COUNTS] = {3, 5};
-    tn_keyblock block = {0};
+    tn_keyblock block CLEANUP(tn_keyblock_done) = {0};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         char bytes[64];
         size_t size = wire_golden(GOLDEN_BLOCK, bytes);
@@ -233,7 +225,6 @@ TEST(each_fault_of_a_block_is_found)
         }
         assert_int_equal(block.keys.n, 0);
     }
-    tn_keyblock_done(&block);
 }
 
 /* Blocks written by hand: {fault, keys, floats, bytes}. */
@@ -273,21 +264,18 @@ static const struct {
 TEST(blocks_by_hand)
 {
     const tn_keyblock_rules rules = rules_of(2);
-    tn_keyblock block = {0};
+    tn_keyblock block CLEANUP(tn_keyblock_done) = {0};
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
-        char *bytes = tn_alloc(64, 1, "a block"); /* its end is watched by ASan */
+        char *bytes FREED(tn_free) = tn_alloc(64, 1, "a block"); /* its end is watched by ASan */
         size_t size = wire_golden(blocks[i].hex, bytes);
-        char *exact = tn_alloc(size + 1, 1, "a block");
+        char *exact FREED(tn_free) = tn_alloc(size + 1, 1, "a block");
         memcpy(exact, bytes, size);
         const uint32_t count[TN_FRAME_COUNTS] = {blocks[i].n, blocks[i].floats};
         tn_drop why = tn_keyblock_read(&block, exact, size, count, &rules);
         if (why != blocks[i].fault) {
             fail_msg("'%s': %s", blocks[i].hex, tn_drop_text(why));
         }
-        tn_free(exact);
-        tn_free(bytes);
     }
-    tn_keyblock_done(&block);
 }
 
 /* Keys that a count claims but no bytes hold cost nothing. */
@@ -296,7 +284,7 @@ TEST(memory_is_taken_for_keys_that_are_there)
     char bytes[64];
     size_t size = wire_golden(GOLDEN_BLOCK, bytes);
     const tn_keyblock_rules rules = rules_of(2);
-    tn_keyblock block = {0};
+    tn_keyblock block CLEANUP(tn_keyblock_done) = {0};
     uint32_t count[TN_FRAME_COUNTS] = {UINT32_MAX, UINT32_MAX};
     uint64_t before = tn_mallocs();
     assert_int_equal(tn_keyblock_read(&block, bytes, size, count, &rules), TN_DROP_KEYS_SIZE);
@@ -311,13 +299,12 @@ TEST(memory_is_taken_for_keys_that_are_there)
     before = tn_mallocs();
     assert_int_equal(tn_keyblock_read(&block, bytes, size, count, &rules), TN_DROP_NONE);
     assert_int_equal(tn_mallocs(), before);
-    tn_keyblock_done(&block);
 }
 
 /* n keys of one partition, whose low bits low(i) gives, and one key on either side of it. */
 static void sorts(uint32_t n, uint64_t (*low)(uint32_t i))
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     uint64_t *key = TN_NEW_ARRAY(arena, uint64_t, n + 2);
     for (uint32_t i = 0; i < n; i++) {
         key[i] = UINT64_C(300) << 54 | (low(i) & 0x3fffffffffffff);
@@ -337,7 +324,6 @@ static void sorts(uint32_t n, uint64_t (*low)(uint32_t i))
     assert_int_equal(wire_order(arena, &k->set, 0).n, 1);
     assert_int_equal(wire_order(arena, &k->set, 1).n, 0);
     assert_int_equal(wire_order(arena, &k->set, 3).n, 0);
-    tn_arena_free(arena);
 }
 
 static void sorts_all_sizes(uint64_t (*low)(uint32_t i))
@@ -381,7 +367,7 @@ TEST(falling_keys_are_turned)
 
 TEST(every_peer_gets_its_keys_once)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const kit_keys *k = wire_keys(arena, &(wire_opts){7, 20000, 5, 3});
     bool *seen = TN_NEW_ARRAY(arena, bool, 20000);
     uint32_t n = 0;
@@ -397,5 +383,4 @@ TEST(every_peer_gets_its_keys_once)
         n += order.n;
     }
     assert_int_equal(n, 20000);
-    tn_arena_free(arena);
 }

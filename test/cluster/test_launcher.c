@@ -4,9 +4,6 @@
 #include "cluster/fakeenv.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char *get(void *ctx, const char *name)
 {
     const char *const *value = ctx;
@@ -53,10 +50,9 @@ TEST(texts_in_the_arena_have_any_length)
     char word[3000];
     memset(word, 'a', sizeof word);
     word[sizeof word - 1] = '\0';
-    tn_arena *arena = tn_arena_new(64);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(64);
     const char *text = tn_arena_text(arena, "%u:%s", 7U, word);
     assert_int_equal(strlen(text), 2 + 2999);
-    tn_arena_free(arena);
 }
 
 static int tear_down(void **state)
@@ -248,7 +244,7 @@ static int show(const char *run_dir)
     char host[TN_ENDPOINT_HOST];
     const tn_peers_opts any = {0};
     tn_membership_in in = tn_membership_here(&any, run_dir, host);
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     tn_membership r;
     tn_error err = {0};
     tn_status status = tn_membership_find(&r, &in, arena, &err);
@@ -260,7 +256,6 @@ static int show(const char *run_dir)
     } else {
         (void)printf("%s\n", err.text);
     }
-    tn_arena_free(arena);
     return status == TN_OK ? 0 : 1;
 }
 

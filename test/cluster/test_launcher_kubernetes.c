@@ -2,14 +2,10 @@
 #include "cluster/fakeenv.h"
 #include "support/test.h"
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     fakeenv_done();
-    return 0;
 }
-
-FIXTURE(NULL, tear_down);
 
 #define POD "KUBERNETES_SERVICE_HOST", "10.96.0.1"
 

@@ -2,22 +2,15 @@
 #include "cluster/fakeenv.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define STEP(rank, size, nodes, tasks)                                                             \
     "SLURM_PROCID", rank, "SLURM_STEP_NUM_TASKS", size, "SLURM_NTASKS", size, "SLURM_JOB_ID",      \
         "17", "SLURM_STEP_ID", "0", "SLURM_STEP_NODELIST", nodes, "SLURM_STEP_TASKS_PER_NODE",     \
         tasks
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     fakeenv_done();
-    return 0;
 }
-
-FIXTURE(NULL, tear_down);
 
 static void hosts_are(const tn_membership *r, const char *want)
 {

@@ -5,7 +5,7 @@
 #include "base/math/rng.h"
 #include "support/test.h"
 
-#include <string.h>
+CLOSER(tn_ledger_free);
 
 enum { PART_BYTES = 100, EPOCH = 4 };
 
@@ -13,7 +13,7 @@ enum { PART_BYTES = 100, EPOCH = 4 };
 
 static tn_ledger *open_mode(uint32_t ranks, uint32_t n_parts, tn_ledger_mode mode, bool relaxed)
 {
-    tn_ledger_span *span = tn_alloc(n_parts + 1, sizeof *span, "spans");
+    tn_ledger_span *span FREED(tn_free) = tn_alloc(n_parts + 1, sizeof *span, "spans");
     for (uint32_t i = 0; i < n_parts; i++) {
         uint64_t begin = (uint64_t)PART_BYTES * i;
         span[i] = (tn_ledger_span){.source = 0, .begin = begin, .end = begin + PART_BYTES};
@@ -26,7 +26,6 @@ static tn_ledger *open_mode(uint32_t ranks, uint32_t n_parts, tn_ledger_mode mod
                            .part = span};
     tn_ledger *l = NULL;
     assert_int_equal(tn_ledger_new(&l, &opts, NULL), TN_OK);
-    tn_free(span);
     return l;
 }
 
@@ -52,18 +51,17 @@ static tn_ledger_answer ask(tn_ledger *l, uint32_t rank, uint64_t id)
 
 TEST(whoever_asks_gets_the_next_part)
 {
-    tn_ledger *l = open_relaxed(3, 4);
+    tn_ledger *l FREED(tn_ledger_free) = open_relaxed(3, 4);
     assert_int_equal(part_of(l, 2, 1, 0), 0);
     assert_int_equal(part_of(l, 0, 1, 0), 1);
     assert_int_equal(part_of(l, 2, 2, 0), 2);
     assert_int_equal(part_of(l, 1, 1, 0), 3);
     assert_int_equal(ask(l, 0, 2), TN_LEDGER_WAIT);
-    tn_ledger_free(l);
 }
 
 TEST(by_rule_arrival_decides_nothing)
 {
-    tn_ledger *l = open_mode(3, 8, TN_LEDGER_BY_RULE, false);
+    tn_ledger *l FREED(tn_ledger_free) = open_mode(3, 8, TN_LEDGER_BY_RULE, false);
     assert_int_equal(part_of(l, 2, 1, 0), 2);
     assert_int_equal(part_of(l, 2, 2, 0), 5);
     assert_int_equal(ask(l, 2, 3), TN_LEDGER_NO_MORE);
@@ -75,27 +73,24 @@ TEST(by_rule_arrival_decides_nothing)
     assert_int_equal(ask(l, 0, 4), TN_LEDGER_NO_MORE);
     tn_ledger_wake wake;
     assert_false(tn_ledger_woken(l, 0, &wake));
-    tn_ledger_free(l);
 }
 
 TEST(c4_a_rank_without_data_is_told_so)
 {
-    tn_ledger *l = open_mode(4, 1, TN_LEDGER_BY_RULE, false);
+    tn_ledger *l FREED(tn_ledger_free) = open_mode(4, 1, TN_LEDGER_BY_RULE, false);
     assert_int_equal(ask(l, 3, 1), TN_LEDGER_NO_MORE);
-    tn_ledger_free(l);
 }
 
 TEST(an_epoch_without_parts_is_over_at_once)
 {
-    tn_ledger *l = open_relaxed(2, 0);
+    tn_ledger *l FREED(tn_ledger_free) = open_relaxed(2, 0);
     assert_true(tn_ledger_is_over(l));
     assert_int_equal(ask(l, 1, 1), TN_LEDGER_NO_MORE);
-    tn_ledger_free(l);
 }
 
 TEST(a_repeated_ask_gets_the_same_part)
 {
-    tn_ledger *l = open_relaxed(2, 3);
+    tn_ledger *l FREED(tn_ledger_free) = open_relaxed(2, 3);
     assert_int_equal(part_of(l, 0, 7, 0), 0);
     assert_int_equal(part_of(l, 1, 1, 0), 1);
     assert_int_equal(part_of(l, 0, 7, 5), 0);
@@ -104,22 +99,20 @@ TEST(a_repeated_ask_gets_the_same_part)
     assert_int_equal(part_of(l, 0, 8, 9), 2);
     assert_int_equal(ask(l, 0, 7), TN_LEDGER_OLD);
     assert_int_equal(ask(l, 0, 0), TN_LEDGER_OLD);
-    tn_ledger_free(l);
 }
 
 TEST(asks_of_other_epochs_get_no_part)
 {
-    tn_ledger *l = open_relaxed(2, 3);
+    tn_ledger *l FREED(tn_ledger_free) = open_relaxed(2, 3);
     tn_ledger_deal deal;
     assert_int_equal(tn_ledger_ask(l, 0, EPOCH - 1, 5, 0, &deal), TN_LEDGER_OLD);
     assert_int_equal(tn_ledger_ask(l, 0, EPOCH + 1, 6, 0, &deal), TN_LEDGER_WAIT);
     assert_int_equal(part_of(l, 0, 3, 0), 0);
-    tn_ledger_free(l);
 }
 
 TEST(c1_idle_ranks_are_woken_when_a_part_is_free_again)
 {
-    tn_ledger *l = open_relaxed(3, 1);
+    tn_ledger *l FREED(tn_ledger_free) = open_relaxed(3, 1);
     assert_int_equal(part_of(l, 0, 1, 0), 0);
     assert_int_equal(ask(l, 2, 4), TN_LEDGER_WAIT);
     assert_int_equal(ask(l, 1, 9), TN_LEDGER_WAIT);
@@ -141,12 +134,11 @@ TEST(c1_idle_ranks_are_woken_when_a_part_is_free_again)
     assert_false(tn_ledger_woken(l, 3, &wake));
     assert_int_equal(ask(l, 1, 9), TN_LEDGER_NO_MORE);
     assert_true(tn_ledger_is_over(l));
-    tn_ledger_free(l);
 }
 
 TEST(a_lost_rank_that_waited_is_not_woken)
 {
-    tn_ledger *l = open_relaxed(3, 1);
+    tn_ledger *l FREED(tn_ledger_free) = open_relaxed(3, 1);
     part_of(l, 0, 1, 0);
     assert_int_equal(ask(l, 1, 1), TN_LEDGER_WAIT);
     assert_int_equal(ask(l, 2, 1), TN_LEDGER_WAIT);
@@ -156,12 +148,11 @@ TEST(a_lost_rank_that_waited_is_not_woken)
     assert_true(tn_ledger_woken(l, 0, &wake));
     assert_int_equal(wake.rank, 2);
     assert_int_equal(ask(l, 1, 1), TN_LEDGER_WAIT); /* as if it had never asked */
-    tn_ledger_free(l);
 }
 
 TEST(only_the_current_attempt_can_finish_a_part)
 {
-    tn_ledger *l = open_relaxed(2, 2);
+    tn_ledger *l FREED(tn_ledger_free) = open_relaxed(2, 2);
     assert_int_equal(part_of(l, 0, 1, 0), 0);
     assert_false(tn_ledger_done(l, 1, 0, 0, 1));
     assert_false(tn_ledger_done(l, 0, 0, 1, 1));
@@ -173,12 +164,11 @@ TEST(only_the_current_attempt_can_finish_a_part)
     assert_false(tn_ledger_done(l, 0, 0, 0, 3));
     assert_true(tn_ledger_done(l, 1, 0, 1, 3));
     assert_false(tn_ledger_done(l, 1, 0, 1, 3));
-    tn_ledger_free(l);
 }
 
 TEST(parts_of_a_lost_rank_are_dealt_again_in_order_and_from_where_they_began)
 {
-    tn_ledger *l = open_relaxed(2, 7);
+    tn_ledger *l FREED(tn_ledger_free) = open_relaxed(2, 7);
     part_of(l, 0, 1, 0);
     part_of(l, 1, 1, 0);
     part_of(l, 0, 2, 0);
@@ -195,13 +185,12 @@ TEST(parts_of_a_lost_rank_are_dealt_again_in_order_and_from_where_they_began)
     assert_int_equal(deal.position, 0);
     assert_true(tn_ledger_done(l, 1, 0, 1, 1));
     assert_int_equal(part_of(l, 1, 4, 1), 3);
-    tn_ledger_free(l);
 }
 
 /* Three ranks, seven parts: two, then one are the most that a rank holds. */
 TEST(who_asks_ahead_leaves_others_their_share)
 {
-    tn_ledger *l = open_relaxed(3, 7);
+    tn_ledger *l FREED(tn_ledger_free) = open_relaxed(3, 7);
     tn_ledger_wake w;
     assert_int_equal(part_of(l, 0, 1, 0), 0);
     assert_int_equal(part_of(l, 0, 2, 0), 1);
@@ -219,12 +208,11 @@ TEST(who_asks_ahead_leaves_others_their_share)
     assert_int_equal(ask(l, 0, 5), TN_LEDGER_WAIT); /* three are left, one for each */
     assert_int_equal(ask(l, 1, 3), TN_LEDGER_WAIT);
     assert_int_equal(part_of(l, 2, 1, 2), 6); /* the last one: who comes late has it */
-    tn_ledger_free(l);
 }
 
 TEST(by_rule_a_rank_that_came_back_gets_its_own_parts_again)
 {
-    tn_ledger *l = open_mode(2, 6, TN_LEDGER_BY_RULE, true);
+    tn_ledger *l FREED(tn_ledger_free) = open_mode(2, 6, TN_LEDGER_BY_RULE, true);
     assert_int_equal(part_of(l, 1, 1, 0), 1);
     assert_true(tn_ledger_done(l, 1, 1, 0, 1));
     assert_int_equal(part_of(l, 1, 2, 0), 3);
@@ -233,12 +221,11 @@ TEST(by_rule_a_rank_that_came_back_gets_its_own_parts_again)
     assert_int_equal(part_of(l, 1, 1, 0), 3);
     assert_int_equal(part_of(l, 1, 2, 0), 5);
     assert_int_equal(ask(l, 1, 3), TN_LEDGER_NO_MORE);
-    tn_ledger_free(l);
 }
 
 TEST(exact_a_lost_rank_keeps_its_parts_until_the_rollback)
 {
-    tn_ledger *l = open_mode(2, 1, TN_LEDGER_ON_REQUEST, false);
+    tn_ledger *l FREED(tn_ledger_free) = open_mode(2, 1, TN_LEDGER_ON_REQUEST, false);
     part_of(l, 0, 1, 0);
     tn_ledger_lost(l, 0);
     assert_int_equal(ask(l, 1, 1), TN_LEDGER_WAIT);
@@ -250,13 +237,12 @@ TEST(exact_a_lost_rank_keeps_its_parts_until_the_rollback)
     assert_int_equal(tn_ledger_ask(l, 1, EPOCH, 1, 0, &deal), TN_LEDGER_PART);
     assert_int_equal(deal.attempt, 1);
     assert_int_equal(deal.position, 12);
-    tn_ledger_free(l);
 }
 
 TEST(too_many_parts_and_too_little_memory_are_errors)
 {
     tn_ledger_opts opts = {.ranks = 2, .n_parts = TN_LEDGER_PARTS_MAX + 1};
-    tn_ledger *l = NULL;
+    tn_ledger *l FREED(tn_ledger_free) = NULL;
     tn_error err = {0};
     assert_int_equal(tn_ledger_new(&l, &opts, &err), TN_E_LIMIT);
     assert_non_null(strstr(err.text, "1048577"));
@@ -274,7 +260,6 @@ TEST(too_many_parts_and_too_little_memory_are_errors)
         assert_null(l);
     }
     assert_true(nth > 1);
-    tn_ledger_free(l);
     tn_ledger_free(NULL);
 }
 
@@ -310,7 +295,7 @@ static void one_event(tn_ledger *l, reader *r, uint32_t rank, uint64_t x, uint64
 static void one_random_epoch(uint64_t seed)
 {
     const uint64_t stream = tn_stream2(seed, TN_RNG_GENERATE, 0);
-    tn_ledger *l = open_relaxed(RANDOM_RANKS, RANDOM_PARTS);
+    tn_ledger *l FREED(tn_ledger_free) = open_relaxed(RANDOM_RANKS, RANDOM_PARTS);
     reader r[RANDOM_RANKS] = {0};
     for (uint64_t i = 0; !tn_ledger_is_over(l); i++) {
         uint64_t x = tn_draw(stream, i);
@@ -325,7 +310,6 @@ static void one_random_epoch(uint64_t seed)
             fail_msg("seed %llu: parts are left", (unsigned long long)seed);
         }
     }
-    tn_ledger_free(l);
 }
 
 TEST(random_epochs_end_with_every_part_done)
@@ -341,7 +325,7 @@ TEST(many_ranks_and_parts_are_dealt_one_by_one)
     enum { RANKS = TN_LEDGER_RANKS_MAX, PARTS = 100000 };
     const tn_ledger_mode modes[] = {TN_LEDGER_BY_RULE, TN_LEDGER_ON_REQUEST};
     for (uint32_t m = 0; m < 2; m++) {
-        tn_ledger *l = open_mode(RANKS, PARTS, modes[m], true);
+        tn_ledger *l FREED(tn_ledger_free) = open_mode(RANKS, PARTS, modes[m], true);
         uint32_t finished = 0;
         for (uint64_t id = 1; !tn_ledger_is_over(l); id++) {
             for (uint32_t rank = 0; rank < RANKS; rank++) {
@@ -353,6 +337,5 @@ TEST(many_ranks_and_parts_are_dealt_one_by_one)
             }
         }
         assert_int_equal(finished, PARTS);
-        tn_ledger_free(l);
     }
 }

@@ -3,6 +3,8 @@
 
 #include "support/test.h"
 
+CLOSER(tn_ledger_free);
+
 enum { RANKS = 4, PARTS = 8, EPOCH = 0 };
 
 #define SECOND UINT64_C(1000000000)
@@ -56,7 +58,7 @@ static void wait_for_a_part(tn_ledger *l, uint32_t rank, uint64_t id)
 
 TEST(an_old_part_is_asked_for_once_when_a_rank_is_idle)
 {
-    tn_ledger *l = slow_and_quick(PARTS - 1, SECOND);
+    tn_ledger *l FREED(tn_ledger_free) = slow_and_quick(PARTS - 1, SECOND);
     tn_ledger_held asked;
     assert_false(tn_ledger_straggler(l, 7 * SECOND, &asked)); /* nobody is idle */
     wait_for_a_part(l, 1, PARTS);
@@ -66,13 +68,12 @@ TEST(an_old_part_is_asked_for_once_when_a_rank_is_idle)
     assert_int_equal(asked.part, 0);
     assert_int_equal(asked.attempt, 0);
     assert_false(tn_ledger_straggler(l, 50 * SECOND, &asked));
-    tn_ledger_free(l);
 }
 
 /* It has asked ahead, before the other one was idle. */
 TEST(who_gives_back_waits_behind_all_others)
 {
-    tn_ledger *l = open_ledger(false);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(false);
     tn_ledger_deal deal[PARTS];
     for (uint32_t i = 0; i < PARTS; i++) { /* two each */
         deal[i] = deal_to(l, i / 2, i + 1, 0);
@@ -91,7 +92,6 @@ TEST(who_gives_back_waits_behind_all_others)
     assert_true(tn_ledger_woken(l, 1, &w));
     assert_true(w.rank == 0 && w.deal.part == 1 && w.deal.attempt == 1);
     assert_int_equal(tn_ledger_reassigned(l), 2);
-    tn_ledger_free(l);
 }
 
 TEST(times_may_be_divided)
@@ -104,7 +104,7 @@ TEST(times_may_be_divided)
                                  .straggler_ns = 50,
                                  .silent_ns = 100,
                                  .part = span};
-    tn_ledger *l = NULL;
+    tn_ledger *l FREED(tn_ledger_free) = NULL;
     tn_ledger_held asked;
     uint32_t rank = 7;
     assert_int_equal(tn_ledger_new(&l, &opts, NULL), TN_OK);
@@ -123,24 +123,22 @@ TEST(times_may_be_divided)
     assert_int_equal(tn_ledger_claim(l, 0, &held, 1, 200), 0);
     assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 299), 0);
     assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 300), 1);
-    tn_ledger_free(l);
 }
 
 TEST(a_part_is_old_above_three_medians)
 {
-    tn_ledger *l = slow_and_quick(PARTS - 1, 4 * SECOND);
+    tn_ledger *l FREED(tn_ledger_free) = slow_and_quick(PARTS - 1, 4 * SECOND);
     wait_for_a_part(l, 1, PARTS);
     tn_ledger_held asked;
     assert_false(tn_ledger_straggler(l, 12 * SECOND, &asked));
     assert_true(tn_ledger_straggler(l, 12 * SECOND + 1, &asked));
-    tn_ledger_free(l);
 }
 
 /* Two ranks hold parts, a third is idle. */
 TEST(c3_three_finished_parts_are_enough)
 {
     for (uint32_t finished = 2; finished <= 3; finished++) {
-        tn_ledger *l = slow_and_quick(finished, SECOND);
+        tn_ledger *l FREED(tn_ledger_free) = slow_and_quick(finished, SECOND);
         for (uint32_t i = 0; i < PARTS - 1 - finished; i++) {
             const uint32_t rank[] = {2, 3, 2, 3, 0};
             deal_to(l, rank[i], 2 + i, 0);
@@ -148,13 +146,12 @@ TEST(c3_three_finished_parts_are_enough)
         wait_for_a_part(l, 1, PARTS);
         tn_ledger_held asked;
         assert_int_equal(tn_ledger_straggler(l, 60 * SECOND, &asked), finished == 3);
-        tn_ledger_free(l);
     }
 }
 
 TEST(no_more_are_asked_for_than_there_are_idle_ranks)
 {
-    tn_ledger *l = open_ledger(true);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(true);
     deal_to(l, 0, 1, 0);
     deal_to(l, 0, 2, 0);
     for (uint32_t i = 0; i < PARTS - 3; i++) {
@@ -170,12 +167,11 @@ TEST(no_more_are_asked_for_than_there_are_idle_ranks)
     wait_for_a_part(l, 3, 1);
     assert_true(tn_ledger_straggler(l, 60 * SECOND, &asked));
     assert_false(tn_ledger_straggler(l, 60 * SECOND, &asked));
-    tn_ledger_free(l);
 }
 
 TEST(c3_what_a_straggler_gives_back_goes_on_where_it_stopped)
 {
-    tn_ledger *l = slow_and_quick(PARTS - 1, SECOND);
+    tn_ledger *l FREED(tn_ledger_free) = slow_and_quick(PARTS - 1, SECOND);
     wait_for_a_part(l, 1, PARTS);
     tn_ledger_held asked;
     assert_true(tn_ledger_straggler(l, 9 * SECOND, &asked));
@@ -195,12 +191,11 @@ TEST(c3_what_a_straggler_gives_back_goes_on_where_it_stopped)
     assert_int_equal(again.position, 40); /* what was given back is done for good */
     assert_true(tn_ledger_done(l, 2, 0, 2, 12 * SECOND));
     assert_true(tn_ledger_is_over(l));
-    tn_ledger_free(l);
 }
 
 TEST(a_straggler_may_finish_instead)
 {
-    tn_ledger *l = slow_and_quick(PARTS - 1, SECOND);
+    tn_ledger *l FREED(tn_ledger_free) = slow_and_quick(PARTS - 1, SECOND);
     wait_for_a_part(l, 1, PARTS);
     tn_ledger_held asked;
     uint32_t rank = 0;
@@ -209,12 +204,11 @@ TEST(a_straggler_may_finish_instead)
     assert_true(tn_ledger_is_over(l));
     assert_false(tn_ledger_returned(l, &asked));
     assert_false(tn_ledger_silent(l, 60 * SECOND, &rank));
-    tn_ledger_free(l);
 }
 
 TEST(what_is_given_back_cannot_end_before_it_began)
 {
-    tn_ledger *l = open_ledger(true);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(true);
     tn_ledger_deal deal = deal_to(l, 0, 1, 0);
     tn_ledger_held held = held_of(0, &deal, 10);
     assert_true(tn_ledger_returned(l, &held));
@@ -223,12 +217,11 @@ TEST(what_is_given_back_cannot_end_before_it_began)
     assert_false(tn_ledger_returned(l, &held));
     held.part = PARTS;
     assert_false(tn_ledger_returned(l, &held));
-    tn_ledger_free(l);
 }
 
 TEST(a_straggler_that_does_not_answer_is_told_of_once)
 {
-    tn_ledger *l = slow_and_quick(PARTS - 1, SECOND);
+    tn_ledger *l FREED(tn_ledger_free) = slow_and_quick(PARTS - 1, SECOND);
     wait_for_a_part(l, 1, PARTS);
     tn_ledger_held asked;
     uint32_t rank = 99;
@@ -242,12 +235,11 @@ TEST(a_straggler_that_does_not_answer_is_told_of_once)
     tn_ledger_wake wake;
     assert_true(tn_ledger_woken(l, 24 * SECOND, &wake));
     assert_int_equal(wake.deal.part, 0);
-    tn_ledger_free(l);
 }
 
 TEST(a_part_that_is_not_claimed_for_15_s_is_free_again)
 {
-    tn_ledger *l = open_ledger(true);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(true);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     tn_ledger_deal b = deal_to(l, 0, 2, 0);
     const tn_ledger_held all[] = {held_of(0, &a, 1), held_of(0, &b, 1)};
@@ -258,35 +250,32 @@ TEST(a_part_that_is_not_claimed_for_15_s_is_free_again)
     assert_int_equal(tn_ledger_claim(l, 0, held, 1, 16 * SECOND), 0);
     assert_int_equal(deal_to(l, 1, 1, 16 * SECOND).part, a.part);
     assert_true(tn_ledger_done(l, 0, b.part, b.attempt, 17 * SECOND));
-    tn_ledger_free(l);
 }
 
 TEST(a_part_whose_answer_may_be_under_way_is_not_missed)
 {
-    tn_ledger *l = open_ledger(true);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(true);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 40 * SECOND), 0);
     assert_int_equal(deal_to(l, 0, 1, 41 * SECOND).attempt, a.attempt); /* the same answer */
     deal_to(l, 0, 2, 42 * SECOND); /* who asks for another has had that answer */
     assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 42 * SECOND), 1);
     assert_int_equal(deal_to(l, 1, 1, 43 * SECOND).part, a.part);
-    tn_ledger_free(l);
 }
 
 TEST(exact_an_unclaimed_part_is_counted_and_stays)
 {
-    tn_ledger *l = open_ledger(false);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(false);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     tn_ledger_deal b = deal_to(l, 0, 2, 0);
     const tn_ledger_held held[] = {held_of(0, &b, 0)};
     assert_int_equal(tn_ledger_claim(l, 0, held, 1, 15 * SECOND), 1); /* a */
     assert_int_equal(deal_to(l, 1, 1, 16 * SECOND).part, a.part + 2);
-    tn_ledger_free(l);
 }
 
 TEST(claims_of_what_is_not_held_are_ignored)
 {
-    tn_ledger *l = open_ledger(true);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(true);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     tn_ledger_held held[] = {held_of(1, &a, 7), held_of(1, &a, 7), held_of(1, &a, 7)};
     held[1].attempt = 1;
@@ -295,12 +284,11 @@ TEST(claims_of_what_is_not_held_are_ignored)
     tn_manifest_part row[PARTS];
     assert_int_equal(tn_ledger_save(l, row), PARTS);
     assert_int_equal(row[0].position, 0);
-    tn_ledger_free(l);
 }
 
 TEST(a_late_heartbeat_takes_no_position_back)
 {
-    tn_ledger *l = open_ledger(true);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(true);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     tn_ledger_held held = held_of(0, &a, 20);
     tn_ledger_claim(l, 0, &held, 1, SECOND);
@@ -310,5 +298,4 @@ TEST(a_late_heartbeat_takes_no_position_back)
     tn_ledger_save(l, row);
     assert_int_equal(row[0].state, TN_PART_DEALT);
     assert_int_equal(row[0].position, 20);
-    tn_ledger_free(l);
 }

@@ -5,7 +5,7 @@
 #include "base/core/alloc.h"
 #include "support/test.h"
 
-#include <string.h>
+CLOSER(tn_ledger_free);
 
 enum { RANKS = 2, PARTS = 6, EPOCH = 1 };
 
@@ -61,9 +61,8 @@ static tn_ledger *in_the_middle(void)
 
 static uint32_t saved_rows(tn_manifest_part row[PARTS])
 {
-    tn_ledger *l = in_the_middle();
+    tn_ledger *l FREED(tn_ledger_free) = in_the_middle();
     uint32_t n = tn_ledger_save(l, row);
-    tn_ledger_free(l);
     return n;
 }
 
@@ -82,7 +81,7 @@ TEST(a_restored_ledger_deals_what_was_not_done_from_its_positions)
 {
     tn_manifest_part row[PARTS];
     uint32_t n = saved_rows(row);
-    tn_ledger *l = open_ledger(TN_LEDGER_ON_REQUEST);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(TN_LEDGER_ON_REQUEST);
     deal_to(l, 0, 8);
     assert_int_equal(tn_ledger_restore(l, row, n, NULL), TN_OK);
     tn_ledger_deal a = deal_to(l, 1, 1);
@@ -98,20 +97,18 @@ TEST(a_restored_ledger_deals_what_was_not_done_from_its_positions)
     assert_true(tn_ledger_done(l, 0, 1, 1, 1));
     assert_true(tn_ledger_is_over(l));
     assert_int_equal(tn_ledger_save(l, row), 3);
-    tn_ledger_free(l);
 }
 
 TEST(a_restored_ledger_by_rule_leaves_out_what_is_done)
 {
     tn_manifest_part row[PARTS];
     uint32_t n = saved_rows(row);
-    tn_ledger *l = open_ledger(TN_LEDGER_BY_RULE);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(TN_LEDGER_BY_RULE);
     assert_int_equal(tn_ledger_restore(l, row, n, NULL), TN_OK);
     assert_int_equal(deal_to(l, 1, 1).part, 1);
     assert_int_equal(deal_to(l, 0, 1).part, 0);
     tn_ledger_deal deal;
     assert_int_equal(tn_ledger_ask(l, 0, EPOCH, 2, 0, &deal), TN_LEDGER_NO_MORE);
-    tn_ledger_free(l);
 }
 
 TEST(rows_may_come_in_any_order)
@@ -122,18 +119,17 @@ TEST(rows_may_come_in_any_order)
     for (uint32_t i = 0; i < n; i++) {
         again[i] = row[n - 1 - i];
     }
-    tn_ledger *l = open_ledger(TN_LEDGER_ON_REQUEST);
+    tn_ledger *l FREED(tn_ledger_free) = open_ledger(TN_LEDGER_ON_REQUEST);
     assert_int_equal(tn_ledger_restore(l, again, n, NULL), TN_OK);
     assert_int_equal(tn_ledger_save(l, again), n);
     is_row(&again[0], row[0]);
     is_row(&again[4], (tn_manifest_part){9, 0, UINT64_MAX, TN_PART_FREE, 1, 33});
-    tn_ledger_free(l);
 }
 
 /* Restores rows that do not fit over a ledger in use, which must not change. */
 static void is_refused(const tn_manifest_part *row, uint32_t n, const char *words)
 {
-    tn_ledger *l = in_the_middle();
+    tn_ledger *l FREED(tn_ledger_free) = in_the_middle();
     tn_manifest_part before[PARTS];
     tn_manifest_part after[PARTS];
     uint32_t n_before = tn_ledger_save(l, before);
@@ -145,7 +141,6 @@ static void is_refused(const tn_manifest_part *row, uint32_t n, const char *word
         is_row(&after[i], before[i]);
     }
     assert_true(tn_ledger_done(l, 0, 0, 0, 1)); /* still held */
-    tn_ledger_free(l);
 }
 
 TEST(other_parts_are_refused)
@@ -176,11 +171,10 @@ TEST(without_memory_nothing_is_changed)
 {
     tn_manifest_part row[PARTS];
     uint32_t n = saved_rows(row);
-    tn_ledger *l = in_the_middle();
+    tn_ledger *l FREED(tn_ledger_free) = in_the_middle();
     tn_error err = {0};
     tn_alloc_fail_at(1);
     assert_int_equal(tn_ledger_restore(l, row, n, &err), TN_E_MEMORY);
     tn_alloc_fail_at(0);
     assert_true(tn_ledger_done(l, 0, 0, 0, 1));
-    tn_ledger_free(l);
 }

@@ -11,8 +11,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -96,9 +94,7 @@ static void open_again(peer *p, uint64_t job, uint64_t incarnation)
                                .retransmit_ns = 30000000,
                                .security = &p->security,
                                .events = {p, got_request, got_answer, ticked}};
-    if (tn_link_open(&p->link, keys_zmq(), &opts, &p->at, p->bound, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_link_open(&p->link, keys_zmq(), &opts, &p->at, p->bound, &err), err.text);
     tn_link_set_session(p->link, 77);
 }
 
@@ -255,8 +251,8 @@ TEST(long_messages_go_both_ways_at_once)
 /* C5: what is not answered is sent again, and its answer told once. */
 TEST(c5_a_request_without_answer_is_repeated)
 {
-    peer a;
-    peer b;
+    peer a CLEANUP(close_peer);
+    peer b CLEANUP(close_peer);
     open_peer(&a, 0);
     open_peer(&b, 1);
     dial(&a, &b);
@@ -270,8 +266,6 @@ TEST(c5_a_request_without_answer_is_repeated)
     assert_int_equal(count_of(&a, &a.answers), 5);
     assert_true(count_of(&b, &b.requests) >= 5 + 3);
     assert_int_equal(tn_link_open_requests(a.link, 1), 0);
-    close_peer(&a);
-    close_peer(&b);
 }
 
 static uint64_t dropped(peer *p, tn_drop fault);
@@ -312,9 +306,9 @@ static uint64_t dropped(peer *p, tn_drop fault)
 
 TEST(what_is_of_another_session_or_job_is_dropped)
 {
-    peer a;
-    peer b;
-    peer c;
+    peer a CLEANUP(close_peer);
+    peer b CLEANUP(close_peer);
+    peer c CLEANUP(close_peer);
     open_peer(&a, 0);
     open_peer(&b, 1);
     open_peer(&c, 2);
@@ -330,9 +324,6 @@ TEST(what_is_of_another_session_or_job_is_dropped)
     assert_int_equal(count_of(&b, &b.requests), 0);
     assert_int_equal(count_of(&a, &a.answers) + count_of(&c, &c.answers), 0);
     assert_int_equal(tn_link_open_requests(a.link, 1), 1);
-    close_peer(&a);
-    close_peer(&b);
-    close_peer(&c);
 }
 
 /* Whoever waits for it would take this peer for lost. ZeroMQ may lose it while its sender hangs up,
@@ -341,7 +332,7 @@ TEST(an_answer_to_the_last_request_is_sent_before_the_link_ends)
 {
     uint32_t answers = 0;
     for (int i = 0; answers == 0 && i < 20; i++) {
-        peer a;
+        peer a CLEANUP(close_peer);
         peer b;
         open_peer(&a, 0);
         open_peer(&b, 1);
@@ -352,14 +343,13 @@ TEST(an_answer_to_the_last_request_is_sent_before_the_link_ends)
         atomic_store(&b.is_closing, true);
         close_peer(&b);
         answers = await_for(&a, &a.answers, 1, 1);
-        close_peer(&a);
     }
     assert_int_equal(answers, 1);
 }
 
 TEST(an_address_that_is_taken_is_told)
 {
-    peer a;
+    peer a CLEANUP(close_peer);
     open_peer(&a, 0);
     tn_link *second = NULL;
     tn_error err = {0};
@@ -375,7 +365,6 @@ TEST(an_address_that_is_taken_is_told)
     assert_null(second);
     tn_link_close(NULL);
     tn_in_message_close(NULL);
-    close_peer(&a);
 }
 
 /* Connections by a proxy, each of which ends by its flip: of the one who dials in what it receives
@@ -389,8 +378,8 @@ static const flip flips[] = {
 TEST(a_byte_that_the_network_changes_costs_a_connection_and_no_message)
 {
     enum { FLIPS = sizeof flips / sizeof flips[0] };
-    peer a;
-    peer b;
+    peer a CLEANUP(close_peer);
+    peer b CLEANUP(close_peer);
     tn_endpoint at;
     uint32_t posted = 0;
     uint32_t slow = 0; /* two, if a damaged message were left to the heartbeats */
@@ -411,7 +400,5 @@ TEST(a_byte_that_the_network_changes_costs_a_connection_and_no_message)
     assert_int_equal(count_of(&a, &a.answers), posted);
     assert_int_equal(flipper_connections(f), FLIPS + 1);
     assert_true(a.in_order && slow < 2);
-    close_peer(&a);
-    close_peer(&b);
     flipper_close(f);
 }

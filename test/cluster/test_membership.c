@@ -8,9 +8,6 @@
 #include "config/diag.h"
 #include "config/tree.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static int tear_down(void **state)
 {
     (void)state;

@@ -2,15 +2,11 @@
 #include "cluster/launch/netlist.h"
 #include "support/test.h"
 
-#include <string.h>
-
 static bool lies_in(const char *network, const char *address)
 {
     tn_subnet net;
     tn_error err = {0};
-    if (tn_net_read(network, &net, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_net_read(network, &net, &err), err.text);
     return tn_nets_have(&net, 1, address);
 }
 
@@ -88,9 +84,7 @@ TEST(faults_say_what_a_network_looks_like)
         tn_subnet net = {.bits = 7};
         tn_error err = {0};
         assert_int_equal(tn_net_read(cases[i].text, &net, &err), TN_E_CONFIG);
-        if (strstr(err.text, cases[i].want) == NULL) {
-            fail_msg("'%s', not '%s'", err.text, cases[i].want);
-        }
+        assert_says(err.text, cases[i].want);
         assert_int_equal(net.bits, 7);
     }
 }

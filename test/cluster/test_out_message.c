@@ -4,8 +4,6 @@
 #include "base/core/alloc.h"
 #include "support/test.h"
 
-#include <string.h>
-
 TEST(a_parcel_comes_back_with_its_last_reference)
 {
     tn_out_messages *pool = NULL;

@@ -7,8 +7,6 @@
 #include "ps/shard/dense.h"
 #include "support/test.h"
 
-#include <math.h>
-
 enum { KEYS = 500, DIM = 5, FLAT = 3000, BEGIN = 100, END = 2700 };
 
 typedef struct world {
@@ -101,12 +99,11 @@ TEST(it_is_that_of_one_owner_under_any_rule)
 TEST(it_has_the_same_bits_for_any_team)
 {
     world *w = world_new("l2=.3", "l2=.2");
-    tn_team *team = NULL;
+    tn_team *team FREED(tn_team_close) = NULL;
     assert_int_equal(tn_team_open(&team, 3, NULL), TN_OK);
     const double alone = norm2(w, NULL);
     const double shared = norm2(w, team);
     assert_memory_equal(&alone, &shared, sizeof alone);
-    tn_team_close(team);
     world_free(w);
 }
 

@@ -9,9 +9,7 @@
 #include "cluster/wire/control_messages.h"
 #include "ps/shard/ownership.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+CLOSER(tn_shares_free);
 
 enum { ROOT = 1000, FAR = 1024 };
 
@@ -70,8 +68,8 @@ static void assert_taken(group *g, uint32_t rank, uint64_t incarnation, const tn
 static void assert_refused(group *g, uint32_t rank, const tn_hello_note *note, uint32_t code,
                            const char *why)
 {
-    tn_text before = {0};
-    tn_text after = {0};
+    tn_text before CLEANUP(tn_text_done) = {0};
+    tn_text after CLEANUP(tn_text_done) = {0};
     tn_rendezvous_missing(g->f, &before);
     tn_text_clear(&g->why);
     assert_int_equal(tn_rendezvous_hello(g->f, rank, 77, note, &g->why), code);
@@ -79,21 +77,18 @@ static void assert_refused(group *g, uint32_t rank, const tn_hello_note *note, u
     tn_text_clear(&g->why);
     tn_rendezvous_missing(g->f, &after);
     assert_string_equal(tn_text_str(&before), tn_text_str(&after));
-    tn_text_done(&before);
-    tn_text_done(&after);
 }
 
 static void assert_missing(const group *g, const char *expected)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_rendezvous_missing(g->f, &text);
     assert_string_equal(tn_text_str(&text), expected);
-    tn_text_done(&text);
 }
 
 TEST(a_group_is_whole_when_every_rank_said_hello)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 3);
     tn_hello_note b = hello("b", 2, 3);
     tn_hello_note c = hello("c", 3, 3);
@@ -125,12 +120,11 @@ TEST(a_group_is_whole_when_every_rank_said_hello)
     assert_int_equal(w.owned_from.at[3], TN_PARTITIONS);
     assert_string_equal(w.host.at[2], "c");
     assert_string_equal(logged, "");
-    close_group(&g);
 }
 
 TEST(what_is_kept_of_a_hello_is_a_copy)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 2);
     char host[] = "b";
     char address[] = "tcp://10.1.0.8:4770";
@@ -143,21 +137,19 @@ TEST(what_is_kept_of_a_hello_is_a_copy)
     tn_rendezvous_welcome(g.f, &w);
     assert_string_equal(w.host.at[1], "b");
     assert_string_equal(w.address.at[1], "tcp://10.1.0.8:4770");
-    close_group(&g);
 }
 
 TEST(one_peer_is_a_whole_group)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 1);
     assert_true(tn_rendezvous_is_whole(g.f));
     assert_missing(&g, "");
-    close_group(&g);
 }
 
 TEST(each_difference_is_refused_and_both_values_are_named)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 3);
     tn_hello_note note = hello("b", 2, 3);
     note.version = "0.3.0";
@@ -186,12 +178,11 @@ TEST(each_difference_is_refused_and_both_values_are_named)
     assert_refused(&g, 0, &note, TN_REFUSAL_RANK,
                    "rank 0 of host 'b', pid 2 is taken by host 'a', pid 1\n"
                    "hint: was the same rank started twice?");
-    close_group(&g);
 }
 
 TEST(another_set_of_kernels_is_welcome_with_a_warning)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 2);
     tn_hello_note note = hello("b", 2, 2);
     note.cpu = "avx512";
@@ -200,12 +191,11 @@ TEST(another_set_of_kernels_is_welcome_with_a_warning)
     assert_string_equal(logged, "1 rank 1 on host 'b' computes with 'avx512', rank 0 on host 'a' "
                                 "with 'avx2': the same bits run after run only if every rank stays "
                                 "on its kind of processor\n");
-    close_group(&g);
 }
 
 TEST(until_the_group_is_whole_the_newest_start_counts)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 3);
     const tn_hello_note first = hello("b", 2, 3);
     const tn_hello_note second = hello("c", 3, 3);
@@ -224,12 +214,11 @@ TEST(until_the_group_is_whole_the_newest_start_counts)
     tn_welcome_note w;
     tn_rendezvous_welcome(g.f, &w);
     assert_int_equal(w.incarnation.at[1], 2001);
-    close_group(&g);
 }
 
 TEST(an_incarnation_from_two_places_is_refused)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 3);
     const tn_hello_note note = hello("b", 2, 3);
     const tn_hello_note pid = hello("b", 3, 3);
@@ -239,12 +228,11 @@ TEST(an_incarnation_from_two_places_is_refused)
     assert_int_equal(tn_rendezvous_hello(g.f, 1, 5, &host, &g.why), TN_REFUSAL_RANK);
     tn_text_clear(&g.why);
     assert_taken(&g, 1, 5, &note);
-    close_group(&g);
 }
 
 TEST(the_last_replaced_starts_are_remembered)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 3);
     const tn_hello_note note = hello("b", 2, 3);
     for (uint64_t start = 1; start <= 100; start++) {
@@ -256,12 +244,11 @@ TEST(the_last_replaced_starts_are_remembered)
         tn_text_clear(&g.why);
         assert_missing(&g, "rank 2");
     }
-    close_group(&g);
 }
 
 TEST(c8_texts_of_a_hello_that_no_peer_says_are_refused)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 2);
     char longest[300];
     memset(longest, 'x', sizeof longest - 1);
@@ -285,12 +272,11 @@ TEST(c8_texts_of_a_hello_that_no_peer_says_are_refused)
     tn_hello_note nowhere = hello("", 2, 2);
     assert_refused(&g, 1, &nowhere, TN_REFUSAL_DAMAGED, "rank 1 says hello with a damaged 'host'");
     assert_int_equal(tn_rendezvous_hello(g.f, 1, 0, &note, &g.why), TN_REFUSAL_DAMAGED);
-    close_group(&g);
 }
 
 TEST(addresses_that_nobody_can_dial_are_refused)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 2);
     const char *bad[] = {"", "tcp://*:4770", "10.1.0.8", "10.1.0.8:0", "ipc://", ":4770", "a:b:c"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -299,12 +285,11 @@ TEST(addresses_that_nobody_can_dial_are_refused)
         assert_refused(&g, 1, &note, TN_REFUSAL_DAMAGED,
                        "rank 1 says hello with a damaged 'address'");
     }
-    close_group(&g);
 }
 
 TEST(a_group_whose_own_name_cannot_be_told_does_not_begin)
 {
-    tn_shares *shares = NULL;
+    tn_shares *shares FREED(tn_shares_free) = NULL;
     tn_rendezvous *f = NULL;
     tn_error err = {0};
     const tn_hello_note own = hello("a\n", 1, 2);
@@ -313,12 +298,11 @@ TEST(a_group_whose_own_name_cannot_be_told_does_not_begin)
     assert_string_equal(err.text, "the 'host' of this peer cannot be told to others");
     assert_null(f);
     tn_rendezvous_free(NULL);
-    tn_shares_free(shares);
 }
 
 TEST(a_rank_that_gives_up_ends_the_group_unless_another_start_counts)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, 3);
     const tn_hello_note b = hello("b", 2, 3);
     const tn_hello_note c = hello("c", 3, 3);
@@ -337,12 +321,11 @@ TEST(a_rank_that_gives_up_ends_the_group_unless_another_start_counts)
     assert_false(tn_rendezvous_gives_up(g.f, 3, 1005));
     assert_false(tn_rendezvous_gives_up(g.f, 2, 0));
     assert_false(tn_rendezvous_is_in(g.f, 3));
-    close_group(&g);
 }
 
 TEST(missing_ranks_are_told_in_few_words)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, FAR);
     const tn_hello_note note = hello("b", 2, FAR);
     assert_missing(&g, "ranks 1..1023");
@@ -367,13 +350,12 @@ TEST(missing_ranks_are_told_in_few_words)
     assert_missing(&g, "rank 1000");
     assert_taken(&g, 1000, 5, &note);
     assert_true(tn_rendezvous_is_whole(g.f));
-    close_group(&g);
 }
 
 /* 1024 ranks, in any order, each of them twice: the welcome travels and says the same. */
 TEST(c9_a_thousand_ranks_are_welcomed)
 {
-    group g;
+    group g CLEANUP(close_group);
     open_group(&g, FAR);
     for (uint32_t i = 1; i < 2 * FAR; i++) {
         uint32_t rank = i * 389 % FAR;
@@ -385,9 +367,9 @@ TEST(c9_a_thousand_ranks_are_welcomed)
     assert_true(tn_rendezvous_is_whole(g.f));
     tn_welcome_note w;
     tn_rendezvous_welcome(g.f, &w);
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_note_write(TN_FRAME_WELCOME, &w, &bytes);
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     tn_welcome_note read;
     assert_int_equal(tn_note_read(&read, TN_FRAME_WELCOME, bytes.data, bytes.size, arena),
                      TN_DROP_NONE);
@@ -396,14 +378,11 @@ TEST(c9_a_thousand_ranks_are_welcomed)
         assert_int_equal(read.incarnation.at[r], ROOT + r);
         assert_int_equal(read.owned_from.at[r], r);
     }
-    tn_arena_free(arena);
-    tn_text_done(&bytes);
-    close_group(&g);
 }
 
 TEST(every_allocation_that_fails_is_reported)
 {
-    tn_shares *shares = NULL;
+    tn_shares *shares FREED(tn_shares_free) = NULL;
     const tn_hello_note own = hello("a", 1, 2);
     assert_int_equal(tn_shares_new(&shares, 2, 0, NULL), TN_OK);
     uint64_t nth = 0;
@@ -419,7 +398,6 @@ TEST(every_allocation_that_fails_is_reported)
         tn_rendezvous_free(f);
     }
     assert_true(nth > 1);
-    tn_shares_free(shares);
 }
 
 enum { RANKS = 4 };
@@ -448,7 +426,7 @@ static tn_hello_note hello_of_pid(uint64_t pid)
  */
 static int64_t form(uint64_t patience_s, uint64_t apart_s, tn_text *told)
 {
-    tn_shares *shares = NULL;
+    tn_shares *shares FREED(tn_shares_free) = NULL;
     tn_rendezvous *f = NULL;
     const tn_hello_note own = hello_of_pid(1);
     const uint64_t begin = 12345 * s_ns;
@@ -474,27 +452,24 @@ static int64_t form(uint64_t patience_s, uint64_t apart_s, tn_text *told)
     }
     const bool whole = tn_rendezvous_is_whole(f);
     tn_rendezvous_free(f);
-    tn_shares_free(shares);
     return whole ? (int64_t)((now - begin) / ms_ns) : -(int64_t)(w.waited_ns / ms_ns);
 }
 
 TEST(c7_ranks_that_start_20_s_apart_form_a_group_after_60_s)
 {
-    tn_text told = {0};
+    tn_text told CLEANUP(tn_text_done) = {0};
     assert_int_equal(form(120, 20, &told), 60000);
     assert_string_equal(tn_text_str(&told), "10 s: ranks 1..3\n20 s: ranks 2 and 3\n"
                                             "30 s: ranks 2 and 3\n40 s: rank 3\n50 s: rank 3\n");
-    tn_text_done(&told);
 }
 
 TEST(c7_the_last_rank_may_come_two_minutes_after_the_first)
 {
-    tn_text told = {0};
+    tn_text told CLEANUP(tn_text_done) = {0};
     assert_int_equal(form(120, 40, &told), 120000);
     tn_text_clear(&told);
     assert_int_equal(form(120, 41, &told), -120100);
     assert_non_null(strstr(tn_text_str(&told), "120 s: rank 3\n"));
-    tn_text_done(&told);
 }
 
 TEST(time_in_which_the_process_was_stopped_does_not_count)

@@ -6,8 +6,6 @@
 #include "cluster/keys.h"
 #include "support/test.h"
 
-#include <string.h>
-
 FIXTURE(testdir_set_up, testdir_tear_down);
 
 TEST(what_rank_0_tells_the_others_find)

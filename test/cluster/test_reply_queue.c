@@ -5,8 +5,6 @@
 #include "base/core/clock.h"
 #include "support/test.h"
 
-#include <string.h>
-
 static uint32_t n_closed;
 
 static int count_close(zmq_msg_t *message)
@@ -26,22 +24,18 @@ static tn_in_message *reply_of(uint32_t from)
     return reply;
 }
 
-static int open_queue(void **state)
+SET_UP
 {
     static tn_reply_queue q;
     n_closed = 0;
     tn_reply_queue_init(&q);
     *state = &q;
-    return 0;
 }
 
-static int close_queue(void **state)
+TEAR_DOWN
 {
     tn_reply_queue_done(*state);
-    return 0;
 }
-
-FIXTURE(open_queue, close_queue);
 
 /* The ranks whose replies came, as decimal digits. */
 static void append(void *arg, const tn_frame *reply, uint32_t from)
@@ -52,9 +46,8 @@ static void append(void *arg, const tn_frame *reply, uint32_t from)
     *digits = 10 * *digits + from;
 }
 
-TEST(replies_are_read_once_in_the_order_of_arrival)
+TEST_ON(tn_reply_queue *q, replies_are_read_once_in_the_order_of_arrival)
 {
-    tn_reply_queue *q = *state;
     uint32_t digits = 0;
     tn_reply_queue_put(q, reply_of(2));
     tn_reply_queue_put(q, reply_of(1));
@@ -67,9 +60,8 @@ TEST(replies_are_read_once_in_the_order_of_arrival)
     assert_int_equal(tn_reply_queue_check(q, NULL), TN_OK);
 }
 
-TEST(a_reply_that_came_since_the_read_ends_the_wait_at_once)
+TEST_ON(tn_reply_queue *q, a_reply_that_came_since_the_read_ends_the_wait_at_once)
 {
-    tn_reply_queue *q = *state;
     uint32_t digits = 0;
     const uint64_t seen = tn_reply_queue_read(q, append, &digits);
     tn_reply_queue_put(q, reply_of(3));
@@ -80,9 +72,8 @@ TEST(a_reply_that_came_since_the_read_ends_the_wait_at_once)
     assert_int_equal(digits, 3);
 }
 
-TEST(replies_that_nobody_reads_are_closed)
+TEST_ON(tn_reply_queue *q, replies_that_nobody_reads_are_closed)
 {
-    tn_reply_queue *q = *state;
     tn_reply_queue_put(q, reply_of(1));
     tn_reply_queue_put(q, reply_of(2));
     tn_reply_queue_done(q);
@@ -90,9 +81,8 @@ TEST(replies_that_nobody_reads_are_closed)
     tn_reply_queue_init(q);
 }
 
-TEST(the_first_end_counts_and_stays)
+TEST_ON(tn_reply_queue *q, the_first_end_counts_and_stays)
 {
-    tn_reply_queue *q = *state;
     uint32_t digits = 0;
     tn_error err = {0};
     tn_reply_queue_end(q, TN_E_DATA, "rank 1: no such file");
@@ -104,9 +94,8 @@ TEST(the_first_end_counts_and_stays)
     }
 }
 
-TEST(a_bad_reply_fails_before_a_later_end)
+TEST_ON(tn_reply_queue *q, a_bad_reply_fails_before_a_later_end)
 {
-    tn_reply_queue *q = *state;
     uint32_t digits = 0;
     tn_error err = {0};
     const tn_frame refusal = {.code = TN_REFUSAL_DIVERGED, .step = 4};
@@ -118,9 +107,8 @@ TEST(a_bad_reply_fails_before_a_later_end)
     assert_string_equal(err.text, "rank 2 sent rows that nobody can use");
 }
 
-TEST(a_refusal_for_a_gradient_that_is_not_finite_is_divergence)
+TEST_ON(tn_reply_queue *q, a_refusal_for_a_gradient_that_is_not_finite_is_divergence)
 {
-    tn_reply_queue *q = *state;
     tn_error err = {0};
     const tn_frame refusal = {.code = TN_REFUSAL_DIVERGED, .step = 4};
     tn_reply_queue_refused(q, &refusal, 1);

@@ -8,9 +8,6 @@
 #include "support/test.h"
 #include "wire.h"
 
-#include <math.h>
-#include <string.h>
-
 static const double reject[] = {-1, -0.0, HUGE_VAL, -HUGE_VAL, (double)NAN};
 enum { STRANGE = sizeof reject / sizeof reject[0] };
 

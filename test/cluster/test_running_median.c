@@ -4,9 +4,6 @@
 #include "base/math/rng.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 TEST(of_none_it_is_zero_and_of_one_the_value)
 {
     tn_running_median r = {0};

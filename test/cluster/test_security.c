@@ -10,9 +10,6 @@
 #include "cluster/keys.h"
 #include "cluster/security/security.h"
 
-#include <stdio.h>
-#include <string.h>
-
 typedef struct fixture {
     char dir[256];
     tn_arena *arena;
@@ -116,11 +113,10 @@ TEST_WITH(set_up, tear_down, a_peer_that_the_others_would_refuse_does_not_start)
     (void)keys_make(others, "rank-0");
     const char *const words[] = {"key", keys_path(f->dir, "mine.key"), "allow", others, NULL};
     tn_security_opts o = bound(f, words);
-    tn_security s;
+    tn_security s CLEANUP(tn_security_done);
     tn_error err = {0};
     assert_int_equal(tn_security_init(&s, keys_zmq(), &o, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "the others would not let this peer in"));
-    tn_security_done(&s);
 }
 
 TEST_WITH(set_up, tear_down, trusted_networks_are_read)
@@ -128,13 +124,12 @@ TEST_WITH(set_up, tear_down, trusted_networks_are_read)
     fixture *f = *state;
     const char *const words[] = {"trusted_net", "10.1.0.0/16", "trusted_net", "fd00::/8", NULL};
     tn_security_opts o = bound(f, words);
-    tn_security s;
+    tn_security s CLEANUP(tn_security_done);
     assert_int_equal(tn_security_init(&s, keys_zmq(), &o, NULL), TN_OK);
     assert_int_equal(s.kind, TN_SECURITY_NET);
     assert_int_equal(s.n_nets, 2);
     assert_true(tn_nets_have(s.net, s.n_nets, "10.1.255.1"));
     assert_false(tn_nets_have(s.net, s.n_nets, "127.0.0.1"));
-    tn_security_done(&s);
 }
 
 static void assert_fault(fixture *f, const tn_tree *tree, const char *want)
@@ -142,9 +137,7 @@ static void assert_fault(fixture *f, const tn_tree *tree, const char *want)
     tn_security_opts o;
     tn_security_bind(&f->binder, tree, &o);
     assert_int_not_equal(f->diag.n_errors, 0);
-    if (strstr(tn_text_str(&f->diag.text), want) == NULL) {
-        fail_msg("'%s', not '%s'", tn_text_str(&f->diag.text), want);
-    }
+    assert_says(tn_text_str(&f->diag.text), want);
     tn_diag_done(&f->diag);
     f->diag = (tn_diag){0};
 }
@@ -208,9 +201,7 @@ static tn_allow *opened(void)
 {
     tn_error err = {0};
     tn_allow *a = NULL;
-    if (tn_allow_open(&a, keys_zmq(), dir, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_allow_open(&a, keys_zmq(), dir, &err), err.text);
     return a;
 }
 
@@ -220,9 +211,7 @@ static void assert_refused(tn_status want, const char *sentence)
     tn_allow *a = NULL;
     assert_int_equal(tn_allow_open(&a, keys_zmq(), dir, &err), want);
     assert_null(a);
-    if (strstr(err.text, sentence) == NULL) {
-        fail_msg("'%s', not '%s'", err.text, sentence);
-    }
+    assert_says(err.text, sentence);
 }
 
 TEST_WITH(make_folder, remove_folder, keys_belong_to_the_ranks_that_their_files_name)

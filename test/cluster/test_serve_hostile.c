@@ -14,10 +14,6 @@
 #include "cluster/wire/key_codec.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum {
     STEPS = 10000, /* of five moments each, at which a sequence of messages comes */
     SEQUENCES = 50000,
@@ -210,13 +206,12 @@ static void too_far_ahead(storm *x, uint32_t rank)
 static bool fill_block(storm *x, tn_frame *f)
 {
     const tn_keyblock_rules rules = {&x->s->shares->owners, &x->s->m->layout, 0};
-    tn_keyblock block = {0};
+    tn_keyblock block CLEANUP(tn_keyblock_done) = {0};
     char *at = x->s->payload + TN_PULL_PARAMS;
     for (uint64_t i = TN_PULL_PARAMS + draw(x, 4); i < f->bytes; i++) {
         x->s->payload[i] = (char)draw(x, 256);
     }
     const tn_drop why = tn_keyblock_read(&block, at, f->bytes - TN_PULL_PARAMS, f->count, &rules);
-    tn_keyblock_done(&block);
     return why == TN_DROP_NONE;
 }
 
@@ -413,8 +408,8 @@ static void check_counts(const storm *x)
 
 TEST(r50000_hostile_sequences_change_no_bit_of_good_steps)
 {
-    storm *quiet = tn_alloc(1, sizeof *quiet, "steps");
-    storm *loud = tn_alloc(1, sizeof *loud, "steps");
+    storm *quiet FREED(tn_free) = tn_alloc(1, sizeof *quiet, "steps");
+    storm *loud FREED(tn_free) = tn_alloc(1, sizeof *loud, "steps");
     run_storm(quiet, false);
     run_storm(loud, true);
     for (uint32_t r = 0; r < SERVING_RANKS; r++) {
@@ -425,6 +420,4 @@ TEST(r50000_hostile_sequences_change_no_bit_of_good_steps)
     assert_int_equal(loud->weights, quiet->weights);
     check_counts(loud);
     assert_int_equal(loud->n_strikes, SEQUENCES);
-    tn_free(quiet);
-    tn_free(loud);
 }

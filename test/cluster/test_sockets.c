@@ -8,7 +8,6 @@
 #include "support/test.h"
 
 #include <errno.h>
-#include <string.h>
 
 static const tn_endpoint loopback = {.host = "127.0.0.1"};
 
@@ -55,7 +54,7 @@ TEST(every_option_reads_back)
     };
     static const uint8_t id[] = {'T', 2, 0, 0, 0, 0xf1, 0xcd, 0xab, 0, 0, 0, 0, 0};
     const int64_t bytes_max = 64 << 20;
-    peer p;
+    peer p CLEANUP(peers_close);
     peers_open(&p, 2, NULL);
     peers_listen(&p, &loopback);
     peers_dial(&p, &p, 0);
@@ -76,14 +75,13 @@ TEST(every_option_reads_back)
     void *context = tn_sockets_context(p.sockets);
     assert_int_equal(keys_zmq()->zmq_ctx_get(context, ZMQ_MAX_SOCKETS), 4 * 4 + 64);
     assert_int_equal(keys_zmq()->zmq_ctx_get(context, ZMQ_IO_THREADS), 1);
-    peers_close(&p);
 }
 
 TEST(keys_are_set_on_both_sides)
 {
     tn_curve_pair pair = keys_make(testdir, "rank-0");
     const tn_security_opts keys = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
-    peer p;
+    peer p CLEANUP(peers_close);
     peers_open(&p, 0, &keys);
     peers_listen(&p, &loopback);
     peers_dial(&p, &p, 0);
@@ -101,19 +99,17 @@ TEST(keys_are_set_on_both_sides)
     assert_int_equal(tn_sockets_dial(p.sockets, 9, &loopback, NULL, &dealer, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "no public key of rank 9"));
     assert_null(dealer);
-    peers_close(&p);
 }
 
 TEST(a_message_to_nobody_is_an_error)
 {
     uint8_t id[TN_ROUTING_ID];
-    peer p;
+    peer p CLEANUP(peers_close);
     peers_open(&p, 0, NULL);
     peers_listen(&p, &loopback);
     tn_routing_id(3, 1, id);
     assert_int_equal(keys_zmq()->zmq_send(p.router, id, sizeof id, ZMQ_SNDMORE), -1);
     assert_int_equal(errno, EHOSTUNREACH); /* ROUTER_MANDATORY */
-    peers_close(&p);
 }
 
 /* A DEALER of that rank that does not come again when its connection is taken away. */
@@ -135,9 +131,9 @@ static void *dial_once(const peer *p, const char *at, uint32_t rank)
 
 TEST(a_returning_peer_takes_its_place_over)
 {
-    peer server;
-    peer old;
-    peer back;
+    peer server CLEANUP(peers_close);
+    peer old CLEANUP(peers_close);
+    peer back CLEANUP(peers_close);
     received r;
     peers_open(&server, 0, NULL);
     peers_listen(&server, &loopback);
@@ -156,18 +152,15 @@ TEST(a_returning_peer_takes_its_place_over)
     assert_true(peers_receive(back.dealer, false, &r, peers_deadline()));
     assert_string_equal(r.text, "hello");
     assert_int_equal(keys_zmq()->zmq_close(dealer), 0);
-    peers_close(&old);
-    peers_close(&back);
-    peers_close(&server);
 }
 
 /* libzmq 4.3.4 aborts when its heartbeat comes to a connection that another one has replaced, that
  * has sent since, and that has ended: 2 s and 4 s after it began. */
 TEST(what_comes_late_from_a_replaced_connection_harms_nobody)
 {
-    peer server;
+    peer server CLEANUP(peers_close);
     peer old;
-    peer back;
+    peer back CLEANUP(peers_close);
     received r;
     peers_open(&server, 0, NULL);
     peers_listen(&server, &loopback);
@@ -183,8 +176,6 @@ TEST(what_comes_late_from_a_replaced_connection_harms_nobody)
     peers_close(&old);
     assert_false(peers_receive(server.router, true, &r, tn_clock_s() + 5));
     peers_deliver(&back, &server, "well", TN_RANK_ANY);
-    peers_close(&back);
-    peers_close(&server);
 }
 
 TEST(c7_fifty_contexts_at_once_bind_free_ports)
@@ -205,8 +196,8 @@ TEST(c7_fifty_contexts_at_once_bind_free_ports)
 
 TEST(an_address_that_is_taken_says_so)
 {
-    peer first;
-    peer second;
+    peer first CLEANUP(peers_close);
+    peer second CLEANUP(peers_close);
     tn_endpoint e;
     tn_error err = {0};
     peers_open(&first, 0, NULL);
@@ -221,8 +212,6 @@ TEST(an_address_that_is_taken_says_so)
     assert_int_equal(tn_sockets_listen(second.sockets, &name, &second.router, second.at, &err),
                      TN_E_PEER);
     assert_non_null(strstr(err.text, "cannot listen at 'tcp://localhost:1'"));
-    peers_close(&second);
-    peers_close(&first);
 }
 
 TEST(routing_ids_read_back)
@@ -312,7 +301,7 @@ TEST(every_call_may_fail_once)
 {
     (void)keys_make(testdir, "rank-0");
     const tn_security_opts keys = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
-    tn_security security;
+    tn_security security CLEANUP(tn_security_done);
     assert_int_equal(tn_security_init(&security, keys_zmq(), &keys, NULL), TN_OK);
     tn_zmq z = *keys_zmq();
     z.zmq_ctx_new = try_ctx_new;
@@ -335,5 +324,4 @@ TEST(every_call_may_fail_once)
         tn_alloc_fail_at(i);
         assert_int_equal(try_all(keys_zmq(), &security, &err), TN_E_MEMORY);
     }
-    tn_security_done(&security);
 }

@@ -9,8 +9,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -63,8 +61,8 @@ FIXTURE(testdir_set_up, testdir_tear_down);
 
 TEST(loopback_needs_no_keys)
 {
-    peer server;
-    peer client;
+    peer server CLEANUP(peers_close);
+    peer client CLEANUP(peers_close);
     peers_open(&server, 0, NULL);
     peers_listen(&server, &loopback);
     peers_open(&client, 1, NULL);
@@ -75,23 +73,19 @@ TEST(loopback_needs_no_keys)
     for (uint32_t v = 0; v < TN_ZAP_VERDICTS; v++) {
         assert_int_equal(count[v], 0); /* who dials asks nobody */
     }
-    peers_close(&client);
-    peers_close(&server);
 }
 
 TEST(an_address_outside_the_networks_is_refused)
 {
     static const char *const item[] = {"10.0.0.0/8"};
     const tn_security_opts trusted = {.trusted_net = {1, item}};
-    peer server;
-    peer client;
+    peer server CLEANUP(peers_close);
+    peer client CLEANUP(peers_close);
     peers_open(&server, 0, &trusted);
     peers_listen(&server, &loopback);
     peers_open(&client, 1, NULL);
     peers_dial(&client, &server, 0);
     refuses(&server, TN_ZAP_ADDRESS);
-    peers_close(&client);
-    peers_close(&server);
 }
 
 TEST(ipc_is_for_the_same_user_and_never_encrypted)
@@ -101,16 +95,14 @@ TEST(ipc_is_for_the_same_user_and_never_encrypted)
     tn_endpoint e = {.is_ipc = true};
     int length = snprintf(e.path, sizeof e.path, "%s/sockets/0.sock", testdir);
     assert_in_range(length, 1, 107);
-    peer server;
-    peer client;
+    peer server CLEANUP(peers_close);
+    peer client CLEANUP(peers_close);
     peers_open(&server, 0, &keys);
     peers_listen(&server, &e);
     assert_mechanism(server.router, ZMQ_NULL);
     peers_open(&client, 1, NULL);
     peers_dial(&client, &server, 0);
     peers_deliver(&client, &server, "hello", TN_RANK_ANY);
-    peers_close(&client);
-    peers_close(&server);
 }
 
 TEST(a_listed_key_comes_in_as_its_rank)
@@ -120,8 +112,8 @@ TEST(a_listed_key_comes_in_as_its_rank)
     const tn_security_opts zero = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
     const tn_security_opts three = {.key = keys_path(testdir, "rank-3.key"), .allow = testdir};
     received r;
-    peer server;
-    peer client;
+    peer server CLEANUP(peers_close);
+    peer client CLEANUP(peers_close);
     peers_open(&server, 0, &zero);
     peers_listen(&server, &loopback);
     peers_open(&client, 3, &three);
@@ -135,8 +127,6 @@ TEST(a_listed_key_comes_in_as_its_rank)
     assert_true(tn_routing_id_read(r.id, r.id_size, &rank, &incarnation));
     assert_int_equal(rank, 3);
     assert_true(incarnation == 0xabcdef + 3);
-    peers_close(&client);
-    peers_close(&server);
 }
 
 /* Folder `name` below testdir. */
@@ -149,10 +139,9 @@ static const char *folder(const char *name, char out[300])
 
 static void copy_file(const char *from, const char *to)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_file_read_all(from, 1000, &text, NULL), TN_OK);
     keys_put(to, text.data, 0644);
-    tn_text_done(&text);
 }
 
 static void await_greeting(tn_handshake_watch *g, tn_handshake want)
@@ -173,8 +162,8 @@ TEST(an_unlisted_key_is_refused)
     copy_file(keys_path(ours, "rank-0.pub"), keys_path(theirs, "rank-0.pub"));
     const tn_security_opts zero = {.key = keys_path(ours, "rank-0.key"), .allow = ours};
     const tn_security_opts one = {.key = keys_path(theirs, "rank-1.key"), .allow = theirs};
-    peer server;
-    peer client;
+    peer server CLEANUP(peers_close);
+    peer client CLEANUP(peers_close);
     peers_open(&server, 0, &zero);
     peers_listen(&server, &loopback);
     peers_open(&client, 1, &one);
@@ -183,8 +172,6 @@ TEST(an_unlisted_key_is_refused)
     refuses(&server, TN_ZAP_KEY);
     await_greeting(&g, TN_HANDSHAKE_REFUSED);
     tn_socket_events_close(&g.events);
-    peers_close(&client);
-    peers_close(&server);
 }
 
 /* A client that lists another key than the server has. */
@@ -200,20 +187,18 @@ TEST(a_server_with_another_key_is_told_from_one_that_refuses)
     const tn_security_opts zero = {.key = keys_path(ours, "rank-0.key"), .allow = ours};
     const tn_security_opts one = {.key = keys_path(ours, "rank-1.key"), .allow = theirs};
     const tn_security_opts good = {.key = keys_path(ours, "rank-1.key"), .allow = ours};
-    peer server;
+    peer server CLEANUP(peers_close);
     peers_open(&server, 0, &zero);
     peers_listen(&server, &loopback);
     for (uint32_t i = 0; i < 2; i++) {
-        peer client;
+        peer client CLEANUP(peers_close);
         peers_open(&client, 1, i == 0 ? &one : &good);
         tn_handshake_watch g = {0};
         peers_dial_watched(&client, &server, 0, &g);
         await_greeting(&g, i == 0 ? TN_HANDSHAKE_BROKEN : TN_HANDSHAKE_DONE);
         assert_true((tn_handshake_text(tn_handshake_watch_poll(&g)) == NULL) == (i == 1));
         tn_socket_events_close(&g.events);
-        peers_close(&client);
     }
-    peers_close(&server);
 }
 
 /* Random bytes, written by hand into a connection of their own, until it is closed or all are out.
@@ -247,8 +232,8 @@ TEST(noise_reaches_nobody_and_good_peers_still_come)
     (void)keys_make(testdir, "rank-1");
     const tn_security_opts zero = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
     const tn_security_opts one = {.key = keys_path(testdir, "rank-1.key"), .allow = testdir};
-    peer server;
-    peer client;
+    peer server CLEANUP(peers_close);
+    peer client CLEANUP(peers_close);
     peers_open(&server, 0, &zero);
     peers_listen(&server, &loopback);
     for (int i = 0; i < 20; i++) {
@@ -260,8 +245,6 @@ TEST(noise_reaches_nobody_and_good_peers_still_come)
     uint64_t count[TN_ZAP_VERDICTS];
     tn_zap_counts(tn_sockets_zap(server.sockets), count);
     assert_true(count[TN_ZAP_ADMITTED] >= 1); /* more when a handshake took too long */
-    peers_close(&client);
-    peers_close(&server);
 }
 
 TEST(a_client_without_keys_gets_nowhere_at_a_curve_port)
@@ -272,8 +255,8 @@ TEST(a_client_without_keys_gets_nowhere_at_a_curve_port)
     const tn_security_opts zero = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
     const tn_zmq *z = keys_zmq();
     received r;
-    peer server;
-    peer client;
+    peer server CLEANUP(peers_close);
+    peer client CLEANUP(peers_close);
     peers_open(&server, 0, &zero);
     peers_listen(&server, &loopback);
     void *monitor = watch(&server, failed);
@@ -283,8 +266,6 @@ TEST(a_client_without_keys_gets_nowhere_at_a_curve_port)
     assert_int_equal(z->zmq_poll(&item, 1, PEERS_DEADLINE_MS), 1);
     assert_false(peers_receive(server.router, true, &r, 0));
     stop_watching(&server, monitor);
-    peers_close(&client);
-    peers_close(&server);
 }
 
 TEST(a_message_over_the_limit_ends_its_connection)
@@ -293,8 +274,8 @@ TEST(a_message_over_the_limit_ends_its_connection)
     static char large[2000];
     tn_error err = {0};
     received r;
-    peer server = {0};
-    peer client;
+    peer server CLEANUP(peers_close) = {0};
+    peer client CLEANUP(peers_close);
     assert_int_equal(tn_security_init(&server.security, z, NULL, NULL), TN_OK);
     const tn_sockets_opts small = {
         .size = 4, .incarnation = 1, .max_msg_bytes = 1000, .security = &server.security};
@@ -310,14 +291,12 @@ TEST(a_message_over_the_limit_ends_its_connection)
     assert_int_equal(z->zmq_poll(&item, 1, PEERS_DEADLINE_MS), 1);
     assert_false(peers_receive(server.router, true, &r, 0));
     stop_watching(&server, monitor);
-    peers_close(&client);
-    peers_close(&server);
 }
 
 TEST(c8_an_open_address_without_keys_is_refused)
 {
     static const char *const open[] = {"0.0.0.0:0", "*:0", "192.0.2.1:4770", "[::]:0", "gpu7:4770"};
-    peer p;
+    peer p CLEANUP(peers_close);
     peers_open(&p, 0, NULL);
     for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
         tn_endpoint e;
@@ -330,5 +309,4 @@ TEST(c8_an_open_address_without_keys_is_refused)
         assert_null(p.router);
         assert_null(p.dealer);
     }
-    peers_close(&p);
 }

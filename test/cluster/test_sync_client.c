@@ -10,31 +10,12 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
-static char dir[256];
+TMPDIR_GROUP(dir);
 static uint32_t n_runs;
 
-static int set_up(void **state)
-{
-    (void)state;
-    tn_tmpdir_make(dir);
-    return 0;
-}
-
 enum { MEETS = 2 }; /* after such steps rank 0 has all stand still */
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tn_tmpdir_remove(dir);
-    return 0;
-}
-
-GROUP(set_up, tear_down);
 
 /* What carries a rank's messages. */
 typedef struct wire {
@@ -335,13 +316,12 @@ TEST(ranks_over_sockets_train_the_model_of_the_joint_batch)
 {
     for (uint32_t n = 1; n <= RANKS_MAX; n++) {
         for (uint32_t clipped = 0; clipped < 2; clipped++) {
-            run *x = tn_alloc(1, sizeof *x, "a run");
+            run *x FREED(tn_free) = tn_alloc(1, sizeof *x, "a run");
             open_ranks(x, n, clipped ? 0.7 : (double)INFINITY, TN_VALUES_F32);
             run_ranks(x);
             check_ends(x);
             ranks_check(x->w);
             close_ranks(x);
-            tn_free(x);
         }
     }
 }
@@ -380,7 +360,7 @@ TEST(the_norm_does_not_depend_on_whose_part_comes_first)
 {
     double first[RANKS_STEPS];
     for (uint32_t turned = 0; turned <= RANKS_MAX; turned++) {
-        run *x = tn_alloc(1, sizeof *x, "a run");
+        run *x FREED(tn_free) = tn_alloc(1, sizeof *x, "a run");
         open_ranks(x, RANKS_MAX, (double)INFINITY, TN_VALUES_F32);
         for (uint32_t r = 0; r < RANKS_MAX; r++) {
             x->wire[r].n_ranks = RANKS_MAX;
@@ -395,15 +375,14 @@ TEST(the_norm_does_not_depend_on_whose_part_comes_first)
             assert_memory_equal(x->norm[r], first, sizeof first);
         }
         close_ranks(x);
-        tn_free(x);
     }
 }
 
 /* The weights come close to those of whole floats: error feedback keeps what rounding takes. */
 TEST(floats_in_16_bits_train_nearly_the_same)
 {
-    run *whole = tn_alloc(1, sizeof *whole, "a run");
-    run *half = tn_alloc(1, sizeof *half, "a run");
+    run *whole FREED(tn_free) = tn_alloc(1, sizeof *whole, "a run");
+    run *half FREED(tn_free) = tn_alloc(1, sizeof *half, "a run");
     open_ranks(whole, 2, (double)INFINITY, TN_VALUES_F32);
     run_ranks(whole);
     check_ends(whole);
@@ -418,8 +397,6 @@ TEST(floats_in_16_bits_train_nearly_the_same)
         assert_float_equal(half->weights[0][d], whole->weights[0][d], 2e-3);
     }
     close_ranks(half);
-    tn_free(whole);
-    tn_free(half);
 }
 
 /* ---- running statistics ---- */
@@ -482,7 +459,7 @@ static void check_statistics(const run *x, uint32_t rank, const tn_dense_run *of
 TEST(running_statistics_are_whole_floats_everywhere)
 {
     for (uint32_t n = 1; n <= RANKS_MAX; n++) {
-        run *x = tn_alloc(1, sizeof *x, "a run");
+        run *x FREED(tn_free) = tn_alloc(1, sizeof *x, "a run");
         const tn_exchange opts = {.moving = moving, .n_moving = 2, .values = TN_VALUES_F16};
         open_ranks_for(x, n, &opts, (double)INFINITY);
         bring_statistics(x);
@@ -493,7 +470,6 @@ TEST(running_statistics_are_whole_floats_everywhere)
             check_statistics(x, r, &moving[1]);
         }
         close_ranks(x);
-        tn_free(x);
     }
 }
 
@@ -577,7 +553,7 @@ static void *get_rows(void *arg)
 
 TEST(a_lost_rank_ends_the_wait_for_its_numbers)
 {
-    run *x = tn_alloc(1, sizeof *x, "a run");
+    run *x FREED(tn_free) = tn_alloc(1, sizeof *x, "a run");
     seat seats[2] = {{x, 0}, {x, 1}};
     pthread_t thread;
     const double own = 1;
@@ -591,5 +567,4 @@ TEST(a_lost_rank_ends_the_wait_for_its_numbers)
     assert_int_equal(tn_client_sync.gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 1 was last heard of 15.1 s ago");
     close_ranks(x);
-    tn_free(x);
 }

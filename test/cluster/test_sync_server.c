@@ -7,8 +7,7 @@
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 
-#include <math.h>
-#include <string.h>
+CLOSER(serving_free);
 
 static const double no_clip = (double)INFINITY;
 
@@ -62,7 +61,7 @@ static void push_both(serving *s, uint64_t sequence)
 
 TEST(a_step_is_answered_when_all_have_asked)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     assert_int_equal(tn_sync_server_waits_for(s->serve), 1);
     serving_take(s, serving_pull(s, 1, 1));
     serving_run(s);
@@ -85,24 +84,22 @@ TEST(a_step_is_answered_when_all_have_asked)
     pull_both(s, 3);
     assert_rows(serving_answer(s, 0, 3), 0, -.75F);
     assert_int_equal(s->n_norms, 0); /* nobody asks for norms */
-    serving_free(s);
 }
 
 TEST(the_norm_goes_with_the_weights)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     tn_dense_params p;
     pull_both(s, 1);
     push_both(s, 2); /* all gradients are 1 */
     assert_int_equal(tn_dense_params_get(&p, serving_answer(s, 1, 2)->payload), TN_DROP_NONE);
     assert_true(fabs(p.grad_norm - sqrt(SERVING_FLOATS + SERVING_OWN)) < 1e-9);
     assert_int_equal(p.staleness, 0);
-    serving_free(s);
 }
 
 TEST(a_pull_may_come_a_step_early)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     pull_both(s, 1);
     pull_both(s, 2);
     assert_int_equal(s->n_answers, 2);
@@ -111,12 +108,11 @@ TEST(a_pull_may_come_a_step_early)
     assert_rows(serving_answer(s, 1, 2), 4, -1);
     push_both(s, 4);
     assert_weights(serving_answer(s, 1, 4), -2);
-    serving_free(s);
 }
 
 TEST(c5_a_repeated_pull_gets_the_same_rows_until_its_push)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     serving_take(s, serving_pull(s, 1, 1));
     serving_take(s, serving_pull(s, 1, 1)); /* nothing to answer yet */
     serving_run(s);
@@ -135,12 +131,11 @@ TEST(c5_a_repeated_pull_gets_the_same_rows_until_its_push)
     serving_take(s, serving_pull(s, 1, 1)); /* late: the rank had its rows, or it had not pushed */
     serving_run(s);
     assert_int_equal(s->n_answers, 3);
-    serving_free(s);
 }
 
 TEST(c5_a_repeated_push_counts_once_and_gets_the_weights_again)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     pull_both(s, 1);
     serving_take(s, serving_push(s, 1, 2, .5F));
     serving_take(s, serving_push(s, 1, 2, .5F)); /* not due yet */
@@ -162,13 +157,12 @@ TEST(c5_a_repeated_push_counts_once_and_gets_the_weights_again)
     serving_take(s, serving_push(s, 1, 2, .5F)); /* of the step before: nobody waits for it */
     serving_run(s);
     assert_int_equal(s->n_answers, n);
-    serving_free(s);
 }
 
 /* Whoever waits for weights cannot meet the others: it gets them though no step is being made. */
 TEST(c5_what_is_repeated_while_the_worker_rests_is_answered_at_once)
 {
-    serving *s = serving_new(1e6);
+    serving *s FREED(serving_free) = serving_new(1e6);
     pull_both(s, 1);
     push_both(s, 2);
     const double own = 4 * (SERVING_FLOATS + SERVING_OWN);
@@ -190,13 +184,12 @@ TEST(c5_what_is_repeated_while_the_worker_rests_is_answered_at_once)
     assert_int_equal(s->n_answers, 7);
     serving_run(s);
     assert_int_equal(s->n_answers, 9);
-    serving_free(s);
 }
 
 TEST(with_a_global_clip_owners_tell_each_other_their_norm)
 {
     const double own = 4 * (SERVING_FLOATS + SERVING_OWN); /* two gradients of 1 */
-    serving *s = serving_new(1e6);
+    serving *s FREED(serving_free) = serving_new(1e6);
     pull_both(s, 1);
     for (uint32_t r = 0; r < SERVING_RANKS; r++) {
         serving_take(s, serving_push(s, r, 2, 1));
@@ -216,12 +209,11 @@ TEST(with_a_global_clip_owners_tell_each_other_their_norm)
     assert_int_equal(tn_dense_params_get(&p, serving_answer(s, 0, 2)->payload), TN_DROP_NONE);
     assert_true(fabs(p.grad_norm - 10) < 1e-9); /* of both owners */
     assert_weights(serving_answer(s, 0, 2), -2);
-    serving_free(s);
 }
 
 TEST(a_norm_that_is_not_finite_is_told_to_all)
 {
-    serving *s = serving_new(1e6);
+    serving *s FREED(serving_free) = serving_new(1e6);
     pull_both(s, 1);
     push_both(s, 2);
     serving_take(s, serving_norm(s, 1, 3, (double)INFINITY));
@@ -231,22 +223,20 @@ TEST(a_norm_that_is_not_finite_is_told_to_all)
         assert_int_equal(serving_answer(s, r, 2)->frame.code, TN_REFUSAL_DIVERGED);
     }
     assert_true(s->weights[0] == 0);
-    serving_free(s);
 }
 
 TEST(a_norm_that_is_not_due_ends_the_run)
 {
-    serving *s = serving_new(1e6);
+    serving *s FREED(serving_free) = serving_new(1e6);
     tn_error err = {0};
     serving_take(s, serving_norm(s, 1, 1, 1));
     assert_int_equal(tn_sync_server_run(s->serve, NULL, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 1 sent a norm that is not due in step 0");
-    serving_free(s);
 }
 
 TEST(a_meeting_is_announced_to_every_rank)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     tn_frame f = serving_pull(s, 0, 1);
     f.code = TN_MEET;
     serving_take(s, f);
@@ -260,7 +250,6 @@ TEST(a_meeting_is_announced_to_every_rank)
     for (uint32_t r = 0; r < SERVING_RANKS; r++) {
         assert_int_equal(serving_answer(s, r, 3)->frame.code, 0);
     }
-    serving_free(s);
 }
 
 static void take_empty(serving *s, uint32_t rank, uint64_t sequence, uint64_t examples)
@@ -272,7 +261,7 @@ static void take_empty(serving *s, uint32_t rank, uint64_t sequence, uint64_t ex
 
 TEST(a_batch_that_weighs_nothing_is_answered_without_rows)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     tn_rows_params p;
     for (uint64_t examples = 0; examples <= 3; examples += 3) {
         const uint64_t sequence = 1 + examples;
@@ -300,13 +289,12 @@ TEST(a_batch_that_weighs_nothing_is_answered_without_rows)
     assert_int_equal(tn_table_rows(s->shard.table), 0);
     pull_both(s, 6); /* and training goes on */
     assert_rows(serving_answer(s, 1, 6), 4, 0);
-    serving_free(s);
 }
 
 /* C4: a rank that has no data takes part in everything. */
 TEST(c4_a_rank_without_data_pulls_and_pushes_nothing)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     take_empty(s, 1, 1, 0);
     serving_take(s, serving_pull(s, 0, 1));
     serving_run(s);
@@ -319,12 +307,11 @@ TEST(c4_a_rank_without_data_pulls_and_pushes_nothing)
     serving_take(s, serving_push(s, 0, 2, .5F));
     serving_run(s);
     assert_weights(serving_answer(s, 1, 2), -.5F);
-    serving_free(s);
 }
 
 TEST(answers_are_written_as_the_request_wants_them)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     float row[SERVING_FLOATS];
     pull_both(s, 1);
     push_both(s, 2);
@@ -341,12 +328,11 @@ TEST(answers_are_written_as_the_request_wants_them)
         TN_VALUES_FINITE);
     assert_true(row[0] == -1 && row[SERVING_FLOATS - 1] == -1);
     assert_rows(serving_answer(s, 0, 3), 0, -1); /* whole for who did not ask */
-    serving_free(s);
 }
 
 TEST(what_16_bits_cannot_hold_is_refused_as_diverged)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     pull_both(s, 1);
     for (uint32_t r = 0; r < SERVING_RANKS; r++) {
         serving_take(s, serving_push(s, r, 2, 40000)); /* each of them fits */
@@ -360,18 +346,16 @@ TEST(what_16_bits_cannot_hold_is_refused_as_diverged)
     assert_int_equal(serving_answer(s, 1, 3)->frame.type, TN_FRAME_REFUSED);
     assert_int_equal(serving_answer(s, 1, 3)->frame.code, TN_REFUSAL_DIVERGED);
     assert_rows(serving_answer(s, 0, 3), 0, -80000);
-    serving_free(s);
 }
 
 TEST(weights_that_are_not_finite_are_refused_as_diverged)
 {
-    serving *s = serving_new(no_clip);
+    serving *s FREED(serving_free) = serving_new(no_clip);
     pull_both(s, 1);
     s->weights[3] = (float)INFINITY;
     push_both(s, 2);
     assert_int_equal(serving_answer(s, 0, 2)->frame.type, TN_FRAME_REFUSED);
     assert_int_equal(serving_answer(s, 0, 2)->frame.code, TN_REFUSAL_DIVERGED);
-    serving_free(s);
 }
 
 /* Every allocation of making an owner, and of a step, fails once. */
@@ -436,7 +420,7 @@ static void take_both_pulls(serving *s, uint64_t sequence)
 
 TEST(what_is_of_another_start_or_too_far_ahead_is_refused)
 {
-    serving *s = serving_new((double)INFINITY);
+    serving *s FREED(serving_free) = serving_new((double)INFINITY);
     tn_frame f = serving_pull(s, 1, 1);
     f.incarnation++;
     serving_take(s, f);
@@ -448,12 +432,11 @@ TEST(what_is_of_another_start_or_too_far_ahead_is_refused)
     serving_take(s, f);
     serving_refused(s, 3, &f, TN_REFUSAL_BEYOND);
     assert_taken(s, serving_pull(s, 1, 1));
-    serving_free(s);
 }
 
 TEST(a_damaged_pull_is_refused)
 {
-    serving *s = serving_new((double)INFINITY);
+    serving *s FREED(serving_free) = serving_new((double)INFINITY);
     tn_frame f = serving_pull(s, 1, 1);
     tn_store_f64(s->payload + 8, (double)NAN); /* the weight of the batch */
     assert_refused(s, &f, TN_REFUSAL_DAMAGED);
@@ -466,12 +449,11 @@ TEST(a_damaged_pull_is_refused)
     f = serving_pull_keys(s, 1, 1, &s->foreign, 1);
     assert_refused(s, &f, TN_REFUSAL_DAMAGED);
     assert_taken(s, serving_pull(s, 1, 1));
-    serving_free(s);
 }
 
 TEST(a_third_pull_ahead_is_refused)
 {
-    serving *s = serving_new((double)INFINITY);
+    serving *s FREED(serving_free) = serving_new((double)INFINITY);
     assert_taken(s, serving_pull(s, 1, 1));
     assert_taken(s, serving_pull(s, 1, 2));
     tn_frame f = serving_pull(s, 1, 3);
@@ -485,12 +467,11 @@ TEST(a_third_pull_ahead_is_refused)
     }
     serving_run(s); /* the first step is over */
     assert_taken(s, serving_pull(s, 1, 4));
-    serving_free(s);
 }
 
 TEST(a_push_before_its_pull_or_beside_another_is_refused)
 {
-    serving *s = serving_new((double)INFINITY);
+    serving *s FREED(serving_free) = serving_new((double)INFINITY);
     tn_frame f = serving_push(s, 1, 1, 1);
     assert_refused(s, &f, TN_REFUSAL_FULL);
     take_both_pulls(s, 1);
@@ -499,12 +480,11 @@ TEST(a_push_before_its_pull_or_beside_another_is_refused)
     assert_refused(s, &f, TN_REFUSAL_FULL);
     serving_run(s);
     assert_refused(s, &f, TN_REFUSAL_FULL); /* rank 0 has not pushed */
-    serving_free(s);
 }
 
 TEST(a_push_of_other_keys_or_lengths_is_refused)
 {
-    serving *s = serving_new((double)INFINITY);
+    serving *s FREED(serving_free) = serving_new((double)INFINITY);
     take_both_pulls(s, 1);
     for (uint32_t count = 0; count < TN_FRAME_COUNTS; count++) {
         tn_frame f = serving_push(s, 1, 2, 1);
@@ -517,12 +497,11 @@ TEST(a_push_of_other_keys_or_lengths_is_refused)
     f = serving_push(s, 1, 2, 1);
     f.count[TN_DENSE_FLOATS] = 0; /* nothing for the dense vector is fine */
     assert_taken(s, f);
-    serving_free(s);
 }
 
 TEST(a_gradient_that_is_not_finite_is_refused_as_diverged)
 {
-    serving *s = serving_new((double)INFINITY);
+    serving *s FREED(serving_free) = serving_new((double)INFINITY);
     const size_t last[] = {0, SERVING_FLOATS - 1, SERVING_FLOATS, SERVING_FLOATS + SERVING_OWN - 1};
     const float bad[] = {(float)NAN, (float)INFINITY, -(float)INFINITY};
     take_both_pulls(s, 1);
@@ -534,12 +513,11 @@ TEST(a_gradient_that_is_not_finite_is_refused_as_diverged)
         }
     }
     assert_taken(s, serving_push(s, 1, 2, 1));
-    serving_free(s);
 }
 
 TEST(a_norm_is_one_number_that_is_not_negative)
 {
-    serving *s = serving_new(1);
+    serving *s FREED(serving_free) = serving_new(1);
     take_both_pulls(s, 1);
     tn_frame f = serving_norm(s, 1, 2, 1);
     f.count[TN_DENSE_FLOATS] = 2;
@@ -549,7 +527,6 @@ TEST(a_norm_is_one_number_that_is_not_negative)
     f = serving_norm(s, 1, 2, (double)NAN);
     assert_refused(s, &f, TN_REFUSAL_DIVERGED);
     assert_taken(s, serving_norm(s, 1, 2, 0));
-    serving_free(s);
 }
 
 /* Whatever allocation fails, the request is as if it had not come, or is taken. */
@@ -585,7 +562,7 @@ TEST(without_memory_a_request_is_as_if_it_had_not_come)
 
 TEST(a_refusal_without_memory_is_silence)
 {
-    serving *s = serving_new((double)INFINITY);
+    serving *s FREED(serving_free) = serving_new((double)INFINITY);
     tn_frame f = serving_pull(s, 1, 1);
     f.incarnation++;
     tn_alloc_fail_at(1);
@@ -594,12 +571,11 @@ TEST(a_refusal_without_memory_is_silence)
     assert_int_equal(s->n_answers, 0);
     serving_take(s, f);
     serving_refused(s, 1, &f, TN_REFUSAL_INCARNATION);
-    serving_free(s);
 }
 
 TEST(every_request_that_is_taken_rings_the_bell)
 {
-    serving *s = serving_new((double)INFINITY);
+    serving *s FREED(serving_free) = serving_new((double)INFINITY);
     const uint64_t before = tn_wakeup_count(&s->replies.wakeup);
     assert_taken(s, serving_pull(s, 1, 1));
     assert_int_equal(tn_wakeup_count(&s->replies.wakeup), before + 1);
@@ -609,5 +585,4 @@ TEST(every_request_that_is_taken_rings_the_bell)
     f.count[TN_KEYS]++;
     assert_refused(s, &f, TN_REFUSAL_DAMAGED);
     assert_int_equal(tn_wakeup_count(&s->replies.wakeup), before + 2);
-    serving_free(s);
 }

@@ -5,8 +5,6 @@
 #include "base/core/alloc.h"
 #include "support/test.h"
 
-#include <math.h>
-
 TEST(any_number_of_ranks_trains_the_model_of_the_joint_batch)
 {
     for (uint32_t n = 1; n <= RANKS_MAX; n++) {

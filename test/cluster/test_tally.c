@@ -7,8 +7,6 @@
 #include "model.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-
 enum { SEEDS = 2000, KILL_SEEDS = 1000, NOT_SMALL = 16 };
 
 static const model_faults rough = {

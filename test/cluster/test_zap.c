@@ -9,8 +9,6 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { DEADLINE_MS = 60000 };
@@ -231,9 +229,8 @@ static tn_security host, net, curve;
 
 static tn_bytes frame[TN_ZAP_FRAMES + 1];
 
-static int rules_set_up(void **state)
+GROUP_SET_UP
 {
-    (void)state;
     static const char *const item[] = {"10.0.0.0/8"};
     const tn_security_opts trusted = {.trusted_net = {1, item}};
     tn_tmpdir_make(dir);
@@ -246,20 +243,15 @@ static int rules_set_up(void **state)
     assert_int_equal(status, TN_OK);
     status = tn_security_init(&curve, keys_zmq(), &keys, NULL);
     assert_int_equal(status, TN_OK);
-    return 0;
 }
 
-static int rules_tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     tn_security_done(&host);
     tn_security_done(&net);
     tn_security_done(&curve);
     tn_tmpdir_remove(dir);
-    return 0;
 }
-
-GROUP(rules_set_up, rules_tear_down);
 
 static tn_bytes text(const char *t)
 {

@@ -2,8 +2,6 @@
 #include "cluster/security/zmqcalls.h"
 #include "support/test.h"
 
-#include <string.h>
-
 TEST(the_library_of_this_machine_is_loaded_whole)
 {
     tn_zmq z;

@@ -4,9 +4,6 @@
 #include "base/math/key.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 const char wire_golden_noted[] =
     "544e463101000e00887766554433221100ffeeddccbbaa9908070605040302010900000000000000"
     "00000000000000000200000000000000000000000000000000000000000000000000000019037baf";

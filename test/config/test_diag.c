@@ -3,8 +3,6 @@
 #include "config/tree.h"
 #include "support/test.h"
 
-#include <string.h>
-
 static const char *const units[] = {"units", "activation", "dropout", "lr"};
 enum { N_UNITS = sizeof units / sizeof *units };
 
@@ -61,26 +59,24 @@ TEST(a_long_line_is_shown_around_the_fault)
     char line[1001];
     memset(line, 'a', sizeof line - 1);
     line[sizeof line - 1] = '\0';
-    tn_diag d = {0};
+    tn_diag d CLEANUP(tn_diag_done) = {0};
     const tn_origin at = {"a", 1, 1001, line};
     tn_diag_error(&d, &at, "cut");
     assert_true(d.text.size < 250);
     assert_non_null(strstr(tn_text_str(&d.text), "a\n                "));
-    tn_diag_done(&d);
 }
 
 TEST(text_of_others_cannot_steer_the_terminal)
 {
-    tn_diag d = {0};
+    tn_diag d CLEANUP(tn_diag_done) = {0};
     const tn_origin at = {"a\x1B[2J", 1, 1, "k\x1B[31m: 1"};
     tn_diag_error(&d, &at, "unknown key '%s'", "k\x1B[31m");
     assert_null(strchr(tn_text_str(&d.text), '\x1B'));
-    tn_diag_done(&d);
 }
 
 TEST(faults_beyond_the_limit_are_counted_only)
 {
-    tn_diag d = {0};
+    tn_diag d CLEANUP(tn_diag_done) = {0};
     for (int i = 0; i < TN_DIAG_MAX + 10; i++) {
         tn_diag_error(&d, NULL, "fault %d", i);
         tn_diag_hint(&d, "hint %d", i);
@@ -91,18 +87,16 @@ TEST(faults_beyond_the_limit_are_counted_only)
     tn_error err = {0};
     assert_int_equal(tn_diag_check(&d, &err), TN_E_CONFIG);
     assert_string_equal(err.text, "60 errors in the configuration, not all of them shown");
-    tn_diag_done(&d);
 }
 
 TEST(check_passes_without_errors)
 {
-    tn_diag d = {0};
+    tn_diag d CLEANUP(tn_diag_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_diag_check(&d, &err), TN_OK);
     tn_diag_error(&d, NULL, "wrong");
     assert_int_equal(tn_diag_check(&d, &err), TN_E_CONFIG);
     assert_string_equal(err.text, "1 error in the configuration");
-    tn_diag_done(&d);
 }
 
 static const char *nearest_to(const char *word, const char *name)
@@ -133,7 +127,7 @@ TEST(a_fault_is_told_and_counted_once)
 {
     static const tn_origin places[] = {{.source = "a.yaml", .line = 3, .col = 1, .text = "x: 1"},
                                        {.source = "a.yaml", .line = 4, .col = 1, .text = "x: 1"}};
-    tn_diag d = {0};
+    tn_diag d CLEANUP(tn_diag_done) = {0};
     for (uint32_t i = 0; i < 78; i++) {
         tn_diag_error(&d, &places[0], "unknown key '%s'", "x");
         tn_diag_hint(&d, "there is only: y");
@@ -145,5 +139,4 @@ TEST(a_fault_is_told_and_counted_once)
     tn_diag_error(&d, NULL, "unknown key '%s'", "x");
     tn_diag_error(&d, NULL, "unknown key '%s'", "x");
     assert_int_equal(d.n_errors, 3);
-    tn_diag_done(&d);
 }

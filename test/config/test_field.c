@@ -5,9 +5,6 @@
 #include "config/tree.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct adam_opts {
     double lr;
     double beta1;
@@ -119,24 +116,20 @@ typedef struct bound {
     all_opts opts;
 } bound;
 
-static int set_up(void **state)
+SET_UP
 {
     static bound b;
     memset(&b, 0, sizeof b);
     b.arena = tn_arena_new(1 << 14);
     *state = &b;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     bound *b = *state;
     tn_diag_done(&b->diag);
     tn_arena_free(b->arena);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static const all_opts *bind(bound *b, const char *text)
 {
@@ -348,23 +341,20 @@ TEST(a_field_at_fault_has_its_default)
     assert_string_equal(o->optimizer.choice->name, "adam");
 }
 
-TEST(a_list_is_no_configuration)
+TEST_ON(bound *b, a_list_is_no_configuration)
 {
-    bound *b = *state;
     (void)bind(b, "[a]");
     assert_non_null(strstr(tn_text_str(&b->diag.text), "this must be a map"));
 }
 
-TEST(every_fault_is_shown_not_only_the_first)
+TEST_ON(bound *b, every_fault_is_shown_not_only_the_first)
 {
-    bound *b = *state;
     (void)bind(b, "{epochs: 0, rate: 2, zzz: 1, optimizer: {lr: -1, q: 2}}");
     assert_int_equal(b->diag.n_errors, 6);
 }
 
-TEST(bind_some_leaves_other_keys_alone)
+TEST_ON(bound *b, bind_some_leaves_other_keys_alone)
 {
-    bound *b = *state;
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
     slot_opts slot = {0};
     tn_fields_bind_some(&binder, slot_fields,

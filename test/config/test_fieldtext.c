@@ -4,8 +4,6 @@
 #include "config/tree.h"
 #include "support/test.h"
 
-#include <string.h>
-
 typedef struct rule_opts {
     double lr;
 } rule_opts;
@@ -73,26 +71,21 @@ static const tn_field fields[] = {
     TN_FIELD_END,
 };
 
-static int set_up(void **state)
+SET_UP
 {
     *state = tn_arena_new(1 << 14);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     tn_arena_free(*state);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static void assert_printed(const tn_tree *tree, const tn_print_opts *opts, const char *want)
 {
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_fields_print(&out, fields, tree, opts);
     assert_string_equal(tn_text_str(&out), want);
-    tn_text_done(&out);
 }
 
 TEST(every_option_is_printed_with_value_or_default)
@@ -135,14 +128,13 @@ TEST(members_of_a_tree_have_a_line_each)
 {
     const tn_tree *tree =
         tn_tree_read_flow(*state, "{train: {layers: {a: {x: 1}, 'b c': {y: [2, 3]}}}}", "t.yaml");
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_fields_print(&out, fields, tree, &(tn_print_opts){.sources = true});
     const char *text = strstr(tn_text_str(&out), "  layers:\n");
     assert_non_null(text);
     assert_memory_equal(text, "  layers:\n    a: {x: 1}       ", 29);
     assert_non_null(strstr(text, "\n    b c: {y: [2, 3]}     "));
     assert_non_null(strstr(text, " # t.yaml\n  gemm: auto"));
-    tn_text_done(&out);
 }
 
 TEST(sources_stand_behind_the_values)
@@ -151,7 +143,7 @@ TEST(sources_stand_behind_the_values)
         tn_tree_read_flow(*state, "{train: {threads: 4}, dir: x, slots: [a]}", "command line");
     tree->last->first->at = (tn_origin){.source = "a.yaml", .line = 7};
     const tn_print_opts sources = {.sources = true};
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_fields_print(&out, fields, tree, &sources);
     const char *text = tn_text_str(&out);
     assert_non_null(
@@ -160,7 +152,6 @@ TEST(sources_stand_behind_the_values)
     assert_non_null(strstr(text, "\n  - {name: a}  "));
     assert_non_null(strstr(text, " # a.yaml:7\n"));
     assert_null(strstr(text, "train:  "));
-    tn_text_done(&out);
 }
 
 TEST(paths_can_be_left_out)
@@ -176,7 +167,7 @@ TEST(paths_can_be_left_out)
 
 TEST(the_schema_is_json_with_every_option)
 {
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_fields_schema(&out, fields, "a test");
     const tn_json *schema = NULL;
     tn_error err = {0};
@@ -190,12 +181,11 @@ TEST(the_schema_is_json_with_every_option)
     assert_string_equal(tn_json_as_str(tn_json_get(threads, "default")), "all");
     const tn_json *count = tn_json_get(threads, "anyOf")->first;
     assert_true(tn_json_get(count, "maximum")->number == 1024);
-    tn_text_done(&out);
 }
 
 TEST(markdown_has_a_row_for_every_option_and_choice)
 {
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_fields_markdown(&out, fields);
     const char *text = tn_text_str(&out);
     static const char *const want[] = {
@@ -209,30 +199,25 @@ TEST(markdown_has_a_row_for_every_option_and_choice)
         "| `slots.NAME.name` | text | required |  | name |\n",
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        if (strstr(text, want[i]) == NULL) {
-            fail_msg("'%s' is not in: %s", want[i], text);
-        }
+        assert_says(text, want[i]);
     }
-    tn_text_done(&out);
 }
 
 TEST(help_has_a_line_for_every_option)
 {
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_fields_help(&out, fields);
     assert_non_null(strstr(tn_text_str(&out), "\ntrain: how it learns\n"
                                               "  train.threads                         that work; "
                                               "count or all; default all\n"));
     assert_non_null(strstr(tn_text_str(&out), "name; text; required\n"));
-    tn_text_done(&out);
 }
 
 TEST(paths_are_those_that_an_override_may_name)
 {
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_fields_paths(&out, fields);
     assert_string_equal(tn_text_str(&out), "train.threads\ntrain.optimizer\ntrain.optimizer.l2\n"
                                            "train.optimizer.lr\ntrain.layers\ntrain.gemm\nslots\n"
                                            "dir\n");
-    tn_text_done(&out);
 }

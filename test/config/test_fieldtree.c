@@ -6,8 +6,6 @@
 #include "config/tree.h"
 #include "support/test.h"
 
-#include <string.h>
-
 typedef struct rule_opts {
     double lr, beta1;
 } rule_opts;
@@ -83,34 +81,29 @@ typedef struct bound {
     tn_diag diag;
 } bound;
 
-static int set_up(void **state)
+SET_UP
 {
     static bound b;
     memset(&b, 0, sizeof b);
     b.arena = tn_arena_new(1 << 14);
     *state = &b;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     bound *b = *state;
     tn_diag_done(&b->diag);
     tn_arena_free(b->arena);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static void assert_merged(bound *b, const char *under, const char *over, const char *want)
 {
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_tree_print_flow(&text,
                        tn_fields_merge(&binder, fields, tn_tree_read_flow(b->arena, under, "u"),
                                        tn_tree_read_flow(b->arena, over, "o")));
     assert_string_equal(tn_text_str(&text), want);
-    tn_text_done(&text);
 }
 
 TEST(merging_unfolds_shorthands)
@@ -163,12 +156,11 @@ TEST(a_tree_of_rules_begins_anew_where_a_type_changes)
 static void assert_joined(bound *b, const char *first, const char *second, const char *want)
 {
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_tree_print_flow(&text,
                        tn_fields_join(&binder, fields, tn_tree_read_flow(b->arena, first, "1"),
                                       tn_tree_read_flow(b->arena, second, "2")));
     assert_string_equal(tn_text_str(&text), want);
-    tn_text_done(&text);
 }
 
 TEST(pieces_of_one_layer_have_no_order)
@@ -202,9 +194,8 @@ TEST(trees_merge_as_their_rows_say)
     assert_merged(*state, "{label: {column: a, threshold: 3}}", "{label: b}", "{label: b}");
 }
 
-TEST(a_map_over_a_list_of_tables_reaches_items_by_name)
+TEST_ON(bound *b, a_map_over_a_list_of_tables_reaches_items_by_name)
 {
-    bound *b = *state;
     assert_merged(b, "{slots: [C1, {name: C2, dim: 8}]}", "{slots: {C1: {dim: 4}, c2: {dim: 5}}}",
                   "{slots: [{name: C1, dim: 4}, {name: C2, dim: 5}]}");
     assert_int_equal(b->diag.n_errors, 0);

@@ -4,26 +4,21 @@
 #include "config/tree.h"
 #include "support/test.h"
 
-static int set_up(void **state)
+SET_UP
 {
     *state = tn_arena_new(1 << 12);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     tn_arena_free(*state);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static void assert_flow(const tn_tree *tree, const char *want)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_tree_print_flow(&text, tree);
     assert_string_equal(tn_text_str(&text), want);
-    tn_text_done(&text);
 }
 
 static tn_tree *flow(tn_arena *arena, const char *text)
@@ -43,9 +38,8 @@ TEST(members_are_found_by_path)
     assert_int_equal(tn_tree_count(NULL), 0);
 }
 
-TEST(put_replaces_in_place_or_appends)
+TEST_ON(tn_arena *arena, put_replaces_in_place_or_appends)
 {
-    tn_arena *arena = *state;
     tn_tree *map = flow(arena, "{a: 1, b: 2, c: 3}");
     tn_tree_put(arena, map, "b", flow(arena, "[x]"));
     tn_tree_put(arena, map, "c", flow(arena, "4"));
@@ -53,18 +47,16 @@ TEST(put_replaces_in_place_or_appends)
     assert_flow(map, "{a: 1, b: [x], c: 4, d: 5}");
 }
 
-TEST(merge_goes_key_by_key_and_replaces_lists)
+TEST_ON(tn_arena *arena, merge_goes_key_by_key_and_replaces_lists)
 {
-    tn_arena *arena = *state;
     const tn_tree *under = flow(arena, "{a: {x: 1, y: 2}, l: [1, 2], s: 1}");
     const tn_tree *over = flow(arena, "{a: {y: 3, z: 4}, l: [3], n: ~}");
     assert_flow(tn_tree_merge(arena, under, over), "{a: {x: 1, y: 3, z: 4}, l: [3], s: 1, n: ~}");
     assert_flow(under, "{a: {x: 1, y: 2}, l: [1, 2], s: 1}");
 }
 
-TEST(a_merged_node_keeps_its_origin)
+TEST_ON(tn_arena *arena, a_merged_node_keeps_its_origin)
 {
-    tn_arena *arena = *state;
     const tn_tree *under = tn_tree_read_flow(arena, "{a: 1, b: 2}", "first");
     const tn_tree *over = tn_tree_read_flow(arena, "{b: 3}", "second");
     const tn_tree *merged = tn_tree_merge(arena, under, over);
@@ -72,9 +64,8 @@ TEST(a_merged_node_keeps_its_origin)
     assert_string_equal(tn_tree_get(merged, "b")->at.source, "second");
 }
 
-TEST(a_copy_is_deep)
+TEST_ON(tn_arena *arena, a_copy_is_deep)
 {
-    tn_arena *arena = *state;
     tn_tree *tree = flow(arena, "{a: {b: 1}}");
     tn_tree *copy = tn_tree_copy(arena, tree);
     tn_tree_put(arena, copy->first, "b", flow(arena, "2"));
@@ -112,20 +103,17 @@ TEST(texts_are_quoted_only_when_they_must_be)
         {"\xE2\x80\xA8\xC2\x85", "\"\\L\\N\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         tn_tree_print_scalar(&text, cases[i].text);
         assert_string_equal(tn_text_str(&text), cases[i].want);
-        tn_text_done(&text);
     }
-    tn_text text = {0}; /* a column called none */
+    tn_text text CLEANUP(tn_text_done) = {0}; /* a column called none */
     tn_tree_print_flow(&text, flow(*state, "[none, 'none', 'x']"));
     assert_string_equal(tn_text_str(&text), "[none, \"none\", x]");
-    tn_text_done(&text);
 }
 
-TEST(a_default_is_read_as_it_would_stand_in_yaml)
+TEST_ON(tn_arena *arena, a_default_is_read_as_it_would_stand_in_yaml)
 {
-    tn_arena *arena = *state;
     assert_int_equal(flow(arena, "~")->kind, TN_TREE_NULL);
     assert_string_equal(flow(arena, "12:30, x")->text, "12:30, x");
     assert_string_equal(flow(arena, "' '")->text, " ");

@@ -5,31 +5,24 @@
 #include "config/yaml.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 typedef struct fixture {
     tn_arena *arena;
     tn_diag diag;
 } fixture;
 
-static int set_up(void **state)
+SET_UP
 {
     static fixture f;
     f = (fixture){.arena = tn_arena_new(1 << 14)};
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     fixture *f = *state;
     tn_diag_done(&f->diag);
     tn_arena_free(f->arena);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static tn_tree *read_bytes(fixture *f, const char *text, size_t size)
 {
@@ -48,19 +41,16 @@ static void assert_reads(fixture *f, const char *text, const char *want)
     const tn_tree *tree = read(f, text);
     assert_string_equal(tn_text_str(&f->diag.text), "");
     assert_non_null(tree);
-    tn_text flow = {0};
+    tn_text flow CLEANUP(tn_text_done) = {0};
     tn_tree_print_flow(&flow, tree);
     assert_string_equal(tn_text_str(&flow), want);
-    tn_text_done(&flow);
 }
 
 static void assert_refused(fixture *f, const char *text, const char *want)
 {
     assert_null(read(f, text));
     assert_int_equal(f->diag.n_errors, 1);
-    if (strstr(tn_text_str(&f->diag.text), want) == NULL) {
-        fail_msg("'%s' is not in: %s", want, tn_text_str(&f->diag.text));
-    }
+    assert_says(tn_text_str(&f->diag.text), want);
 }
 
 TEST(maps_lists_and_texts_are_read)
@@ -71,9 +61,8 @@ TEST(maps_lists_and_texts_are_read)
                  "{a: x y, b: \"q\\n\", c: \"l1\\nl2\\n\"}");
 }
 
-TEST(d8_scalars_are_read_by_declared_type)
+TEST_ON(fixture *f, d8_scalars_are_read_by_declared_type)
 {
-    fixture *f = *state;
     const tn_tree *tree = read(f, "{a: no, b: 1e-3, c: 010, d: 12:30:45, e: null, f: 0x1F, g: y}");
     static const char *const want[] = {"no", "1e-3", "010", "12:30:45", "null", "0x1F", "y"};
     const tn_tree *item = tree->first;
@@ -83,9 +72,8 @@ TEST(d8_scalars_are_read_by_declared_type)
     }
 }
 
-TEST(only_a_bare_tilde_or_nothing_is_null)
+TEST_ON(fixture *f, only_a_bare_tilde_or_nothing_is_null)
 {
-    fixture *f = *state;
     const tn_tree *tree = read(f, "a: ~\nb:\nc: '~'\nd: ''\n");
     assert_true(tn_tree_is_null(tn_tree_get(tree, "a")));
     assert_true(tn_tree_is_null(tn_tree_get(tree, "b")));
@@ -96,9 +84,8 @@ TEST(only_a_bare_tilde_or_nothing_is_null)
     assert_int_equal(read(f, "# only a comment\n")->kind, TN_TREE_NULL);
 }
 
-TEST(nodes_know_where_they_stand)
+TEST_ON(fixture *f, nodes_know_where_they_stand)
 {
-    fixture *f = *state;
     const tn_tree *tree = read(f, "a: 1\nb:\r\n  \"\xC3\xA4\": [x,  y]\n");
     const tn_tree *list = tn_tree_get(tree, "b")->first;
     assert_int_equal(list->key_at.line, 3);
@@ -109,9 +96,8 @@ TEST(nodes_know_where_they_stand)
     assert_string_equal(list->at.source, "a.yaml");
 }
 
-TEST(a_byte_order_mark_is_not_text)
+TEST_ON(fixture *f, a_byte_order_mark_is_not_text)
 {
-    fixture *f = *state;
     const tn_tree *tree = read(f, "\xEF\xBB\xBF"
                                   "a: 1");
     assert_int_equal(tree->first->key_at.col, 1);
@@ -124,9 +110,8 @@ TEST(aliases_are_copies)
                  "{a: {b: 1}, c: {b: 1}, d: [2, 2]}");
 }
 
-TEST(a_value_of_the_command_line_keeps_its_place)
+TEST_ON(fixture *f, a_value_of_the_command_line_keeps_its_place)
 {
-    fixture *f = *state;
     const tn_yaml_in in = {"[1, 2", 5, "command line", false, "model.hidden=[1, 2", 14};
     assert_null(tn_yaml_read(f->arena, &f->diag, &in));
     assert_non_null(strstr(tn_text_str(&f->diag.text), "command line: error: not YAML: "));
@@ -137,9 +122,8 @@ TEST(a_value_of_the_command_line_keeps_its_place)
     assert_int_equal(tree->last->at.col, 18);
 }
 
-TEST(duplicate_keys_are_all_reported)
+TEST_ON(fixture *f, duplicate_keys_are_all_reported)
 {
-    fixture *f = *state;
     const tn_tree *tree = read(f, "a: 1\nb: 2\na: [1, 2]\nb: 4\n");
     assert_int_equal(f->diag.n_errors, 2);
     assert_string_equal(tn_tree_get(tree, "a")->text, "1");
@@ -150,9 +134,8 @@ TEST(duplicate_keys_are_all_reported)
                                                        "hint: the first one is in line 1\n"));
 }
 
-TEST(what_a_configuration_does_not_need_is_refused)
+TEST_ON(fixture *f, what_a_configuration_does_not_need_is_refused)
 {
-    fixture *f = *state;
     assert_refused(f, "a: !!int 3", "a.yaml:1:4: error: tags are not supported");
     assert_refused(f, "a: !x [3]", "tags are not supported");
     assert_refused(f, "<<: {a: 1}", "merge keys are not supported");
@@ -166,10 +149,9 @@ TEST(what_a_configuration_does_not_need_is_refused)
     assert_refused(f, "&k a: 1", "a key cannot have an anchor");
 }
 
-TEST(a_blank_that_is_missing_behind_a_colon_is_named_with_its_line)
+TEST_ON(fixture *f, a_blank_that_is_missing_behind_a_colon_is_named_with_its_line)
 {
     static const char hint[] = "\nhint: a blank is missing behind ':' in line 2\n";
-    fixture *f = *state;
     assert_refused(f, "a:\n  format:csv\n  b: 1\n", hint);
     assert_refused(f, "a: 1\nmodel:lr\n", hint);
     assert_refused(f, "a: 1\nmodel:lr\nb: 2\n", hint);
@@ -177,9 +159,8 @@ TEST(a_blank_that_is_missing_behind_a_colon_is_named_with_its_line)
     assert_null(strstr(tn_text_str(&f->diag.text), "a blank is missing"));
 }
 
-TEST(broken_text_is_refused_with_its_place)
+TEST_ON(fixture *f, broken_text_is_refused_with_its_place)
 {
-    fixture *f = *state;
     assert_refused(f, "a: [1, 2\nb: 3\n", "a.yaml:2:2: error: not YAML: ");
     assert_refused(f, "a: 1\n b: 2\n", "a.yaml:2:3: error: not YAML: mapping values are not");
     assert_refused(f, "a: \"x\n", "error: not YAML: ");
@@ -243,9 +224,8 @@ TEST(aliases_cannot_nest_deeper_than_the_limit)
     assert_refused(*state, text, "nested more than 64 deep");
 }
 
-TEST(everything_that_grows_has_a_limit)
+TEST_ON(fixture *f, everything_that_grows_has_a_limit)
 {
-    fixture *f = *state;
     assert_repeated_refused(f, "- a\n", 100001, "more than 100000 values");
     assert_repeated_refused(f, "- &a x\n", 1001, "more than 1000 anchors");
     assert_repeated_refused(f, "# a comment\n", 100000, "1200000 bytes of YAML, more than 1048576");
@@ -262,9 +242,8 @@ TEST(everything_that_grows_has_a_limit)
     test_free(longest);
 }
 
-TEST(what_is_printed_reads_back_equal)
+TEST_ON(fixture *f, what_is_printed_reads_back_equal)
 {
-    fixture *f = *state;
     static const char *const texts[] = {
         ("a: [~, '~', '', \"\\t\", ' x ', 'a: b', '- c', '#', "
          "'\xC3\xA4', \"\\u2028\\u0085\\ufeff\"]"),
@@ -276,21 +255,18 @@ TEST(what_is_printed_reads_back_equal)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const tn_tree *tree = read(f, texts[i]);
         assert_non_null(tree);
-        tn_text one = {0};
-        tn_text two = {0};
+        tn_text one CLEANUP(tn_text_done) = {0};
+        tn_text two CLEANUP(tn_text_done) = {0};
         tn_tree_print_flow(&one, tree);
         const tn_tree *again = read_bytes(f, tn_text_str(&one), one.size);
         assert_string_equal(tn_text_str(&f->diag.text), "");
         tn_tree_print_flow(&two, again);
         assert_string_equal(tn_text_str(&one), tn_text_str(&two));
-        tn_text_done(&one);
-        tn_text_done(&two);
     }
 }
 
-TEST(a_missing_file_is_named)
+TEST_ON(fixture *f, a_missing_file_is_named)
 {
-    fixture *f = *state;
     assert_null(tn_yaml_read_file(f->arena, &f->diag, "no/such/file.yaml"));
     assert_non_null(strstr(tn_text_str(&f->diag.text), "'no/such/file.yaml'"));
 }

@@ -6,8 +6,6 @@
 #include "base/core/alloc.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-
 void tn_dictfile_open(tn_dictfile *f)
 {
     f->rows = tn_alloc(1, sizeof *f->rows, "rows");

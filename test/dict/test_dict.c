@@ -10,9 +10,7 @@
 #include "base/math/key.h"
 #include "dictfile.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+CLOSER(tn_dict_close);
 
 typedef tn_dictfile fixture;
 
@@ -22,18 +20,14 @@ static void write_dict(fixture *f, const tn_dict_spec *spec)
     tn_dict_written done;
     tn_dictrows_sort(f->rows);
     tn_dict_source source = tn_dictrows_source(f->rows);
-    if (tn_dict_write(f->path, spec, &source, &done, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_dict_write(f->path, spec, &source, &done, &err), err.text);
 }
 
 static tn_dict *open_dict(const fixture *f, tn_verify verify)
 {
     tn_error err = {0};
     tn_dict *d = NULL;
-    if (tn_dict_open(&d, f->path, verify, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_dict_open(&d, f->path, verify, &err), err.text);
     return d;
 }
 
@@ -62,7 +56,7 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, golden_dictionary)
     golden_rows(f);
     tn_dict_spec spec = tn_dictrows_spec();
     write_dict(f, &spec);
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     read_back(f, &bytes);
     assert_int_equal(bytes.size, 1416);
     char hex[260];
@@ -71,7 +65,6 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, golden_dictionary)
     }
     assert_string_equal(hex, head);
     assert_int_equal(tn_crc32c(0, bytes.data, bytes.size), 0xd05017da);
-    tn_text_done(&bytes);
 }
 
 static uint64_t key_of(const tn_dict *d, uint32_t group, uint64_t sign)
@@ -96,7 +89,7 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, golden_dictionary_is_read)
     golden_rows(f);
     tn_dict_spec spec = tn_dictrows_spec();
     write_dict(f, &spec);
-    tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+    tn_dict *d FREED(tn_dict_close) = open_dict(f, TN_VERIFY_FULL);
     tn_dict_row row;
     float w[2];
     assert_true(look_up(d, "user", 1, &row));
@@ -113,7 +106,6 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, golden_dictionary_is_read)
     assert_false(tn_dict_get(&row, 0, 1, w));
     assert_int_equal(tn_dict_group(d, "nobody"), TN_DICT_NO_GROUP);
     assert_int_equal(key_of(d, tn_dict_group(d, "user"), 2), UINT64_C(0x7587093303b2db64));
-    tn_dict_close(d);
 }
 
 static void many_rows(fixture *f, uint32_t n)
@@ -154,7 +146,7 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, every_row_is_found_and_no_o
         spec.check_groups = k % 2 == 0;
         write_dict(f, &spec);
         for (uint32_t v = TN_VERIFY_FULL; v <= TN_VERIFY_NONE; v++) {
-            tn_dict *d = open_dict(f, (tn_verify)v);
+            tn_dict *d FREED(tn_dict_close) = open_dict(f, (tn_verify)v);
             assert_int_equal(tn_dict_head(d)->rows, sizes[k]);
             for (uint32_t i = 0; i < f->rows->n; i++) {
                 expect_row(d, &f->rows->row[i], 0);
@@ -163,7 +155,6 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, every_row_is_found_and_no_o
             for (uint64_t i = 0; i < 100; i++) {
                 assert_false(look_up(d, "user", UINT64_C(1) << 40 | i, &row));
             }
-            tn_dict_close(d);
         }
         assert_int_equal(remove(f->path), 0);
     }
@@ -212,7 +203,7 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, many_look_ups_at_once_equal
     many_rows(f, 3000);
     tn_dict_spec spec = tn_dictrows_spec();
     write_dict(f, &spec);
-    tn_dict *d = open_dict(f, TN_VERIFY_LAZY);
+    tn_dict *d FREED(tn_dict_close) = open_dict(f, TN_VERIFY_LAZY);
     for (uint32_t i = 0; i < N; i++) {
         uint32_t group = i % 2;
         query[i] = (tn_dict_query){key_of(d, group, (uint64_t)i * 5), group};
@@ -227,7 +218,6 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, many_look_ups_at_once_equal
         found += one.table != NULL;
     }
     assert_in_range(found, 200, 400);
-    tn_dict_close(d);
 }
 
 TEST(golden_values)
@@ -424,7 +414,7 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, rare_sets_share_a_table_tha
     tn_dict_spec spec = tn_dictrows_spec();
     spec.layout = &layout;
     write_dict(f, &spec);
-    tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+    tn_dict *d FREED(tn_dict_close) = open_dict(f, TN_VERIFY_FULL);
     assert_int_equal(tn_dict_head(d)->n_tables, 8);
     for (uint32_t i = 0; i < f->rows->n; i++) {
         tn_error err = {0};
@@ -438,7 +428,6 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, rare_sets_share_a_table_tha
             assert_true(w == ((e->present >> s & 1) != 0 ? e->values[s] : 0)); /* NOLINT */
         }
     }
-    tn_dict_close(d);
 }
 
 /* The set of the first and of the last row is the rarer one: its place among the sets changes when
@@ -455,12 +444,11 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, rows_of_a_rare_set_at_both_
     f->rows->row[ROWS - 1].present = WIDE;
     tn_dict_spec spec = tn_dictrows_spec();
     write_dict(f, &spec);
-    tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+    tn_dict *d FREED(tn_dict_close) = open_dict(f, TN_VERIFY_FULL);
     assert_int_equal(tn_dict_head(d)->n_tables, 2);
     for (uint32_t i = 0; i < ROWS; i++) {
         expect_row(d, &f->rows->row[i], 0);
     }
-    tn_dict_close(d);
 }
 
 TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, a_weight_that_is_not_finite_is_refused)
@@ -490,7 +478,7 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, keys_of_other_partitions_re
     tn_dict_spec spec = tn_dictrows_spec();
     spec.last = 511;
     write_dict(f, &spec);
-    tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+    tn_dict *d FREED(tn_dict_close) = open_dict(f, TN_VERIFY_FULL);
     tn_error err = {0};
     tn_dict_row row;
     for (uint32_t i = 0; i < all; i++) {
@@ -499,7 +487,6 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, keys_of_other_partitions_re
                          TN_OK);
         assert_int_equal(row.table != NULL, i < n);
     }
-    tn_dict_close(d);
 }
 
 TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, writing_survives_any_lack_of_memory)

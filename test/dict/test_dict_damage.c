@@ -10,8 +10,6 @@
 #include "base/math/key.h"
 #include "dictfile.h"
 
-#include <string.h>
-
 typedef tn_dictfile fixture;
 
 static void write_dict(fixture *f, const tn_dict_spec *spec)
@@ -20,9 +18,7 @@ static void write_dict(fixture *f, const tn_dict_spec *spec)
     tn_dict_written done;
     tn_dictrows_sort(f->rows);
     tn_dict_source source = tn_dictrows_source(f->rows);
-    if (tn_dict_write(f->path, spec, &source, &done, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_dict_write(f->path, spec, &source, &done, &err), err.text);
 }
 
 static void read_back(const fixture *f, tn_text *out)
@@ -71,13 +67,12 @@ static bool survives(const fixture *f, tn_verify verify)
 
 FIXTURE(tn_dictfile_set_up, tn_dictfile_tear_down);
 
-TEST(every_flipped_bit_is_noticed)
+TEST_ON(fixture *f, every_flipped_bit_is_noticed)
 {
-    fixture *f = *state;
     many_rows(f, 40);
     tn_dict_spec spec = tn_dictrows_spec();
     write_dict(f, &spec);
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     read_back(f, &bytes);
     for (size_t i = 0; i < bytes.size; i++) {
         bytes.data[i] = (char)(bytes.data[i] ^ 1 << i % 8);
@@ -86,16 +81,14 @@ TEST(every_flipped_bit_is_noticed)
         assert_false(survives(f, TN_VERIFY_LAZY));
         bytes.data[i] = (char)(bytes.data[i] ^ 1 << i % 8);
     }
-    tn_text_done(&bytes);
 }
 
-TEST(every_cut_file_is_noticed)
+TEST_ON(fixture *f, every_cut_file_is_noticed)
 {
-    fixture *f = *state;
     many_rows(f, 3);
     tn_dict_spec spec = tn_dictrows_spec();
     write_dict(f, &spec);
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     read_back(f, &bytes);
     for (size_t size = 0; size < bytes.size; size++) {
         put_file(f, bytes.data, size);
@@ -104,21 +97,19 @@ TEST(every_cut_file_is_noticed)
     tn_text_add(&bytes, "", 1);
     put_file(f, bytes.data, bytes.size);
     assert_false(survives(f, TN_VERIFY_NONE));
-    tn_text_done(&bytes);
 }
 
 /* Without checksums wrong values may come out, but nothing leaves the mapping (ASan watches). */
-TEST(a_trusted_file_may_lie_but_not_lead_outside)
+TEST_ON(fixture *f, a_trusted_file_may_lie_but_not_lead_outside)
 {
-    fixture *f = *state;
     many_rows(f, 64);
     tn_dict_spec spec = tn_dictrows_spec();
     write_dict(f, &spec);
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     read_back(f, &bytes);
     uint32_t noticed = 0;
     for (uint32_t round = 0; round < 3000; round++) {
-        char *copy = tn_alloc(bytes.size, 1, "a copy");
+        char *copy FREED(tn_free) = tn_alloc(bytes.size, 1, "a copy");
         memcpy(copy, bytes.data, bytes.size);
         for (uint32_t k = 0; k <= round % 4; k++) {
             uint64_t r = tn_mix(round * 8 + k);
@@ -128,8 +119,6 @@ TEST(a_trusted_file_may_lie_but_not_lead_outside)
         memcpy(copy + 124, &crc, sizeof crc);
         put_file(f, copy, bytes.size);
         noticed += !survives(f, TN_VERIFY_NONE);
-        tn_free(copy);
     }
     assert_in_range(noticed, 1, 2999);
-    tn_text_done(&bytes);
 }

@@ -9,29 +9,20 @@
 #include "dictrows.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static char dir[256];
 static tn_dictrows *rows;
 
-static int set_up(void **state)
+SET_UP
 {
-    (void)state;
     tn_tmpdir_make(dir);
     rows = tn_alloc(1, sizeof *rows, "rows");
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     tn_tmpdir_remove(dir);
     tn_free(rows);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* Model `id` (all of its bytes are that), on `base`; 0: a full one. Takes the rows that are there.
  */
@@ -54,9 +45,7 @@ static void write_layer(uint8_t id, uint8_t base)
     (void)snprintf(path, sizeof path, "%s/%s/dict.tnd", dir, folder);
     tn_dictrows_sort(rows);
     tn_dict_source source = tn_dictrows_source(rows);
-    if (tn_dict_write(path, &spec, &source, &done, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_dict_write(path, &spec, &source, &done, &err), err.text);
     rows->n = 0;
 }
 
@@ -118,14 +107,13 @@ TEST(the_newest_layer_decides)
             assert_float_equal(wide_of(&s, sign), want[id - 1][sign - 1], 0);
             there += want[id - 1][sign - 1] > 0;
         }
-        tn_dict_live *live = NULL;
+        tn_dict_live *live FREED(tn_free) = NULL;
         uint64_t n = 0;
         assert_int_equal(tn_dict_stack_list(&s, &live, &n, &err), TN_OK);
         assert_int_equal(n, there);
         for (uint64_t i = 1; i < n; i++) {
             assert_true(live[i - 1].key < live[i].key);
         }
-        tn_free(live);
         tn_dict_stack_close(&s);
     }
 }

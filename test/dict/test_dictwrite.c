@@ -11,8 +11,6 @@
 #include "dictfile.h"
 
 #include <float.h>
-#include <math.h>
-#include <string.h>
 
 enum { ROWS = 5000 };
 
@@ -22,23 +20,18 @@ typedef struct fixture {
     void (*change)(tn_dictrows *rows);
 } fixture;
 
-static int set_up(void **state)
+SET_UP
 {
     fixture *f = tn_alloc(1, sizeof *f, "a fixture");
     tn_dictfile_open(&f->file);
     *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    fixture *f = *state;
+    fixture *f FREED(tn_free) = *state;
     tn_dictfile_close(&f->file);
-    tn_free(f);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor, tn_error *err)
 {
@@ -97,11 +90,10 @@ static void fill(fixture *f)
     tn_dictrows_sort(f->file.rows);
 }
 
-TEST(a_source_that_changes_between_walks_is_noticed)
+TEST_ON(fixture *f, a_source_that_changes_between_walks_is_noticed)
 {
     static void (*const changes[])(tn_dictrows *) = {one_more, one_less, another_key, another_set,
                                                      a_new_set};
-    fixture *f = *state;
     const tn_dict_source source = changing(f);
     const tn_dict_spec spec = tn_dictrows_spec();
     tn_dict_written done = {0};
@@ -121,11 +113,10 @@ TEST(a_source_that_changes_between_walks_is_noticed)
 }
 
 /* At every place of a row, in rows that are copied whole and in rows that are not. */
-TEST(every_weight_is_looked_at)
+TEST_ON(fixture *f, every_weight_is_looked_at)
 {
     static const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
     static const float good[] = {FLT_MAX, -FLT_MAX, FLT_MIN, -0.0F};
-    fixture *f = *state;
     const tn_dict_source source = changing(f);
     tn_dict_spec spec = tn_dictrows_spec();
     tn_dict_written done = {0};
@@ -161,9 +152,8 @@ static tn_text bytes_of(fixture *f, const tn_dict_spec *spec)
 }
 
 /* Three tables and, as a delta, one of keys that are gone; most pieces have rows of each. */
-TEST(any_number_of_threads_writes_the_same_bytes)
+TEST_ON(fixture *f, any_number_of_threads_writes_the_same_bytes)
 {
-    fixture *f = *state;
     fill(f);
     for (uint32_t i = 0; i < ROWS; i++) {
         tn_dict_entry *e = &f->file.rows->row[i];
@@ -177,23 +167,20 @@ TEST(any_number_of_threads_writes_the_same_bytes)
         for (uint32_t i = 0; i < ROWS; i += 5) {
             f->file.rows->row[i].removed = spec.delta;
         }
-        tn_text alone = bytes_of(f, &spec);
+        tn_text alone CLEANUP(tn_text_done) = bytes_of(f, &spec);
         for (uint32_t threads = 1; threads <= 4; threads++) {
             assert_int_equal(tn_team_open(&spec.team, threads, NULL), TN_OK);
-            tn_text together = bytes_of(f, &spec);
+            tn_text together CLEANUP(tn_text_done) = bytes_of(f, &spec);
             assert_int_equal(together.size, alone.size);
             assert_memory_equal(together.data, alone.data, alone.size);
-            tn_text_done(&together);
             tn_team_close(spec.team);
         }
-        tn_text_done(&alone);
     }
 }
 
 /* In a piece of its own each, and in one with others. */
-TEST(keys_that_do_not_ascend_are_told)
+TEST_ON(fixture *f, keys_that_do_not_ascend_are_told)
 {
-    fixture *f = *state;
     const tn_dict_source source = tn_dictrows_source(f->file.rows);
     const tn_dict_spec spec = tn_dictrows_spec();
     tn_dict_written done = {0};

@@ -9,9 +9,6 @@
 
 #include <float.h>
 #include <locale.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 typedef struct fixture {
     char dir[256];
@@ -20,22 +17,16 @@ typedef struct fixture {
 
 static fixture f;
 
-static int set_up(void **state)
+SET_UP
 {
-    (void)state;
     tn_tmpdir_make(f.dir);
     (void)snprintf(f.path, sizeof f.path, "%s/dict.tsv", f.dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     tn_tmpdir_remove(f.dir);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static const tn_dump_column columns[] = {{"wide", false}, {"wide.t", true}, {"deep", false}};
 static const tn_dump_head head = {
@@ -43,12 +34,11 @@ static const tn_dump_head head = {
 
 static tn_status add_row(tn_file *w, const tn_dump_row *row, tn_error *err)
 {
-    tn_text line = {0};
+    tn_text line CLEANUP(tn_text_done) = {0};
     tn_status status = tn_dump_print(&head, row, &line, err);
     if (status == TN_OK) {
         status = tn_file_write(w, line.data, line.size, err);
     }
-    tn_text_done(&line);
     return status;
 }
 
@@ -82,11 +72,10 @@ TEST(a_dump_looks_like_this)
         {"item", UINT64_MAX, 0.1, 0, 0, v2},
     };
     write_rows(rows, 2);
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_file_read_all(f.path, 1 << 20, &t, &err), TN_OK);
     assert_string_equal(t.data, want);
-    tn_text_done(&t);
 }
 
 static float any_float(uint64_t i)
@@ -216,9 +205,8 @@ TEST(no_locale_shows_in_a_dump)
     }
     write_rows(&row, 1);
     (void)setlocale(LC_ALL, "C"); /* NOLINT: one thread */
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_file_read_all(f.path, 1 << 20, &t, &err), TN_OK);
     assert_non_null(strstr(t.data, "\t2.5\t1\t7\t0.5\t"));
-    tn_text_done(&t);
 }

@@ -7,14 +7,10 @@
 #include "base/file/file.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 TEST(an_npy_head_is_a_multiple_of_64)
 {
     static const char want[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_npy a = {.name = "out.W", .type = "<f4", .item_bytes = 4, .rank = 2, .shape = {1, 2}};
     tn_npy_head(&t, &a);
     assert_int_equal(t.size, 128);
@@ -24,16 +20,14 @@ TEST(an_npy_head_is_a_multiple_of_64)
         assert_int_equal(t.data[i], ' ');
     }
     assert_int_equal(t.data[127], '\n');
-    tn_text_done(&t);
 }
 
 TEST(one_dimension_ends_in_a_comma)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_npy a = {.name = "x", .type = "<u8", .item_bytes = 8, .rank = 1, .shape = {7}};
     tn_npy_head(&t, &a);
     assert_non_null(strstr(t.data + 10, "'shape': (7,), }"));
-    tn_text_done(&t);
 }
 
 static void write_two(const char *path)
@@ -52,8 +46,7 @@ static void write_two(const char *path)
 
 TEST(equal_arrays_give_equal_files)
 {
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     char path[2][300];
     tn_text text[2] = {{0}, {0}};
     tn_error err = {0};
@@ -67,7 +60,6 @@ TEST(equal_arrays_give_equal_files)
     assert_memory_equal(text[0].data, "PK\x03\x04", 4);
     tn_text_done(&text[0]);
     tn_text_done(&text[1]);
-    tn_tmpdir_remove(dir);
 }
 
 /* An independent reader: zipfile checks names, sizes and CRC-32, the script the data. */
@@ -88,8 +80,7 @@ TEST(another_program_reads_it)
     if (system("python3 -c 'import zipfile' >/dev/null 2>&1") != 0) { /* NOLINT */
         skip();
     }
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     char path[300];
     char program[300];
     char command[700];
@@ -100,14 +91,12 @@ TEST(another_program_reads_it)
     write_two(path);
     assert_int_equal(tn_file_replace(program, script, sizeof script - 1, &err), TN_OK);
     assert_int_equal(system(command), 0); /* NOLINT */
-    tn_tmpdir_remove(dir);
 }
 
 TEST(what_is_written_is_found)
 {
     static const float want[] = {1, -2, 3, 4, 5, 6};
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     char path[300];
     (void)snprintf(path, sizeof path, "%s/a.npz", dir);
     write_two(path);
@@ -136,7 +125,6 @@ TEST(what_is_written_is_found)
     }
     tn_text_done(&copy);
     tn_unmap(&map);
-    tn_tmpdir_remove(dir);
 }
 
 /* Files of test/fuzz/corpus/npz: array a is [2 x 3] in those that are whole. */

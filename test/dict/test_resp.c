@@ -9,7 +9,7 @@
 #include "base/math/key.h"
 #include "dictfile.h"
 
-#include <string.h>
+CLOSER(tn_dict_close);
 
 typedef tn_dictfile fixture;
 
@@ -87,17 +87,16 @@ static bool next_set(const char **at, const char *end, word *key, word *value)
 
 GROUP(tn_dictfile_set_up, tn_dictfile_tear_down);
 
-TEST(golden_command)
+TEST_ON(fixture *f, golden_command)
 {
     static const char want[] =
         "*3\r\n$3\r\nSET\r\n$20\r\ntnet:00010203:user:1\r\n$13\r\n\0\0\0\0\x3f"
         "\0\0\x80\x3f\0\0\0\xc0\r\n";
-    fixture *f = *state;
-    tn_text stream = {0};
+    tn_text stream CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     const tn_dict_spec spec = spec_of();
     add_golden_rows(f);
-    tn_dict *d = write_and_open(f, &spec);
+    tn_dict *d FREED(tn_dict_close) = write_and_open(f, &spec);
     assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, &err), TN_OK);
     assert_int_equal(sizeof want - 1, 60);
     assert_memory_equal(stream.data, want, sizeof want - 1);
@@ -105,15 +104,13 @@ TEST(golden_command)
     tn_resp_current(d, &stream);
     assert_string_equal(tn_text_str(&stream), "*3\r\n$3\r\nSET\r\n$12\r\ntnet:current\r\n$13\r\n"
                                               "tnet:00010203\r\n");
-    tn_text_done(&stream);
-    tn_dict_close(d);
 }
 
 /* 1 of user, by docs/formats.md section 4: z = 1 ^ 3da0fd9c44cfc9ee, mix(z) = 4b3b8c985678630a,
  * which begins with a line's end. The other sign was chosen for its key, 2a0a0d000a0d2a00: zeros,
  * lines' ends and a '*' are bytes as any, and go first, since rows are in the order of keys. No
  * word of it asks for groups. */
-TEST(golden_keys_of_8_bytes)
+TEST_ON(fixture *f, golden_keys_of_8_bytes)
 {
     static const char want[] = "*3\r\n$3\r\nSET\r\n$22\r\ntnet:00010203:\0*\r\n\0\r\n*\r\n$13\r\n"
                                "\0\0\0\x80\x3e\0\0\0\x40\0\0\x40\x40\r\n"
@@ -123,8 +120,7 @@ TEST(golden_keys_of_8_bytes)
     static const char meta[] = "\r\n{\"model_id\":\"000102030405060708090a0b0c0d0e0f\","
                                "\"keys\":\"key8\",\"segments\":[\"wide\",\"deep\"],\"groups\":["
                                "{\"name\":\"user\",\"salt\":\"3da0fd9c44cfc9ee\"},";
-    fixture *f = *state;
-    tn_text stream = {0};
+    tn_text stream CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     tn_dict_spec spec = spec_of();
     spec.check_groups = false;
@@ -132,27 +128,24 @@ TEST(golden_keys_of_8_bytes)
     tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, 1, 3, (const float[]){.5F, 1, -2});
     tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, UINT64_C(0x997636857796f9b4), 3,
                     (const float[]){.25F, 2, 3});
-    tn_dict *d = write_and_open(f, &spec);
+    tn_dict *d FREED(tn_dict_close) = write_and_open(f, &spec);
     assert_int_equal(tn_resp_rows(d, TN_RESP_KEY8, keep, &stream, &err), TN_OK);
     assert_true(stream.size > sizeof want + sizeof meta);
     assert_memory_equal(stream.data, want, sizeof want - 1);
     assert_memory_equal(strchr(stream.data + sizeof want - 1, '\r'), meta, sizeof meta - 1);
-    tn_text_done(&stream);
-    tn_dict_close(d);
 }
 
 /* Read back by the description alone, as a service in another language would. */
-TEST(every_row_is_in_the_stream)
+TEST_ON(fixture *f, every_row_is_in_the_stream)
 {
-    fixture *f = *state;
     const tn_dict_spec spec = spec_of();
     f->rows->n = 0;
     for (uint32_t i = 0; i < 4000; i++) {
         tn_dictrows_add(f->rows, &tn_dictrows_layout, (uint16_t)(i % 2), i, (uint16_t)(1 + i % 3),
                         NULL);
     }
-    tn_dict *d = write_and_open(f, &spec);
-    tn_text stream = {0};
+    tn_dict *d FREED(tn_dict_close) = write_and_open(f, &spec);
+    tn_text stream CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, &err), TN_OK);
     const char *at = stream.data;
@@ -183,15 +176,12 @@ TEST(every_row_is_in_the_stream)
         "\"salt\":\"5fe193bb4b6b9cd0\"}],\"tables\":[{\"stride\":";
     assert_true(value.size > sizeof meta);
     assert_memory_equal(value.data, meta, sizeof meta - 1);
-    tn_text_done(&stream);
-    tn_dict_close(d);
 }
 
-TEST(what_is_no_whole_dictionary_is_refused)
+TEST_ON(fixture *f, what_is_no_whole_dictionary_is_refused)
 {
-    fixture *f = *state;
     tn_error err = {0};
-    tn_text stream = {0};
+    tn_text stream CLEANUP(tn_text_done) = {0};
     tn_dict_spec spec = spec_of();
     add_golden_rows(f);
     spec.delta = true;
@@ -205,5 +195,4 @@ TEST(what_is_no_whole_dictionary_is_refused)
     assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "does not store groups"));
     tn_dict_close(d);
-    tn_text_done(&stream);
 }

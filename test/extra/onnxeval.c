@@ -4,9 +4,6 @@
 #include "base/codec/proto.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { RANK = 4, IN_MAX = 16, TENSORS_MAX = 512, INT64 = 7 };
 
 typedef struct tensor {

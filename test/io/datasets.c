@@ -11,9 +11,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <string.h>
-
 void datasets_open(datasets *d, uint32_t threads)
 {
     memset(d, 0, sizeof *d);
@@ -72,7 +69,7 @@ void datasets_write(datasets *d, const char *name, const char *bytes, size_t siz
 
 const tn_text *datasets_read(datasets *d, const char *name)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_file_read_all(datasets_path(d, name), 1 << 28, &text, &d->err), TN_OK);
     tn_text *out = tn_arena_alloc(d->arena, 1, sizeof *out, sizeof(void *));
     out->size = text.size;
@@ -80,7 +77,6 @@ const tn_text *datasets_read(datasets *d, const char *name)
     if (text.size > 0) {
         memcpy(out->data, text.data, text.size);
     }
-    tn_text_done(&text);
     return out;
 }
 
@@ -92,8 +88,8 @@ tn_status datasets_convert(datasets *d, const tn_dataset *from, const char *in,
     const tn_convert_in job = {from, to, &paths, flags, d->team};
     tn_sink *sink = NULL;
     tn_row_scan_counts counts;
-    assert_int_equal(
-        tn_sink_open(&sink, datasets_path(d, out), NULL, to->data.compression, &d->err), TN_OK);
+    assert_ok(tn_sink_open(&sink, datasets_path(d, out), NULL, to->data.compression, &d->err),
+              d->err.text);
     tn_status status = tn_convert(&job, sink, NULL, &counts, &d->err);
     if (status != TN_OK) {
         tn_sink_abandon(sink);
@@ -141,9 +137,8 @@ void datasets_torture(datasets *d, datasets_attempt *try_it)
         }
     }
     assert_true(n > 5);
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t left = 0;
     assert_int_equal(tn_dir_list(d->dir, &names, &left, NULL), TN_OK);
     assert_true(left <= 2); /* the input, and the output of the last one */
-    tn_text_done(&names);
 }

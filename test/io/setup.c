@@ -14,8 +14,6 @@
 #include "support/tmpdir.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 tn_status setup_try(setup *s, const char *text)
 {
@@ -99,7 +97,7 @@ void setup_parsed_free(tn_parsed *parsed)
 const char *setup_fault(const setup *s, const char *text)
 {
     static char message[1600];
-    tn_parsed parsed;
+    tn_parsed parsed CLEANUP(setup_parsed_free);
     setup_parse_str(s, text, &parsed);
     message[0] = '\0';
     const char *found = parsed.fault != TN_OK    ? parsed.err.text
@@ -107,7 +105,6 @@ const char *setup_fault(const setup *s, const char *text)
                                                  : "";
     const char *name = strstr(found, "parsed:"); /* the folder differs from run to run */
     (void)snprintf(message, sizeof message, "%s", name != NULL ? name : found);
-    setup_parsed_free(&parsed);
     return message;
 }
 
@@ -181,13 +178,12 @@ tn_status setup_drain(const setup *s, const tn_reader_opts *opts, tn_error *err)
 uint64_t setup_bytes_read(void)
 {
     static const char name[] = "rchar: ";
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     uint64_t bytes = 0;
     assert_int_equal(tn_file_read_all("/proc/self/io", 4096, &text, NULL), TN_OK);
     const char *from = strstr(tn_text_str(&text), name);
     assert_non_null(from);
     from += sizeof name - 1;
     assert_int_equal(tn_read_u64(from, strcspn(from, "\n"), &bytes), TN_NUM_OK);
-    tn_text_done(&text);
     return bytes;
 }

@@ -6,9 +6,6 @@
 #include "setup.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define HEADER                                                                                     \
     "id,click,hour,C1,banner_pos,site_id,site_domain,site_category,app_id,app_domain,"             \
     "app_category,device_id,device_ip,device_model,device_type,device_conn_type,C14,C15,C16,C17,"  \
@@ -28,10 +25,9 @@ static const char config[] = "{data: {format: avazu, label: click, record_id: id
 /* hour weekday weekend of a row, as text. */
 static void dated(const char *hour, char *out, size_t size)
 {
-    setup s;
-    tn_parsed parsed;
+    tn_parsed parsed CLEANUP(setup_parsed_free);
     char text[1000];
-    setup_open(&s, config);
+    OPEN(setup, s, config);
     (void)snprintf(text, sizeof text, HEADER "10000169349117863715,0,%s" REST, hour);
     setup_parse_str(&s, text, &parsed);
     assert_int_equal(parsed.n_bad, 0);
@@ -48,8 +44,6 @@ static void dated(const char *hour, char *out, size_t size)
     assert_int_equal(rows->row[0].id.size, 20);
     assert_memory_equal(rows->text + rows->row[0].id.at, "10000169349117863715", 20);
     (void)snprintf(out, size, "%u %u %u", (unsigned)sign[0], (unsigned)sign[1], (unsigned)sign[2]);
-    setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(an_hour_becomes_its_parts)
@@ -72,8 +66,7 @@ TEST(what_is_no_hour_is_a_fault_with_its_place)
 {
     static const char *const wrong[] = {"14102124", "14132100", "14002100", "14103200", "14100000",
                                         "15022900", "14043100", "-4102100", "114102100"};
-    setup s;
-    setup_open(&s, config);
+    OPEN(setup, s, config);
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[1000];
         char want[200];
@@ -89,36 +82,30 @@ TEST(what_is_no_hour_is_a_fault_with_its_place)
         }
     }
     assert_non_null(strstr(setup_fault(&s, "id,hour\n"), "there is no column 'click'"));
-    setup_close(&s);
 }
 
 TEST(the_test_file_has_no_label)
 {
-    setup s;
-    tn_parsed parsed;
-    setup_open(&s, "{data: {format: avazu, label: none, record_id: id}, slots: [" DATE "]}");
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    OPEN(setup, s, "{data: {format: avazu, label: none, record_id: id}, slots: [" DATE "]}");
     setup_parse_str(&s, "id,hour,C1\n1.5e19,14103000,1005\n", &parsed);
     assert_int_equal(parsed.n_bad, 0);
     assert_int_equal(parsed.rows->n, 1);
     assert_memory_equal(parsed.rows->text + parsed.rows->row[0].id.at, "1.5e19", 6);
-    setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(parts_of_a_date_are_keys)
 {
-    setup s;
+    setup s CLEANUP(setup_close);
     assert_int_equal(setup_try(&s, "{data: {format: avazu}, slots: [{name: a, as: value, "
                                    "transform: weekday}]}"),
                      TN_E_CONFIG);
     assert_non_null(strstr(s.diag.text.data, "parts of a date make keys"));
-    setup_close(&s);
 }
 
 TEST(rows_are_written_with_all_columns_of_the_set)
 {
-    datasets d;
-    datasets_open(&d, 1);
+    OPEN(datasets, d, 1);
     const char *out = datasets_line(&d, config, HEADER "10000169349117863715,1,14102100" REST,
                                     "{format: avazu}", 0);
     assert_string_equal(out, HEADER "10000169349117863715,1,14102100,,,1fbe01fe,,,,,,,,,,,,,,,,,-1,"
@@ -131,5 +118,4 @@ TEST(rows_are_written_with_all_columns_of_the_set)
                         "{format: avazu}", 0);
     assert_string_equal(out, "");
     assert_non_null(strstr(d.err.text, "format 'avazu' has no column 'user' to write to"));
-    datasets_close(&d);
 }

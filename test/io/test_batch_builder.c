@@ -7,8 +7,6 @@
 #include "support/test.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { ROWS = 400, WAYS = 2 };
 
@@ -25,9 +23,9 @@ static void parse(subject *t, const char *line)
     const tn_format *format = tn_format_find("tsv");
     const tn_record_location place = {.source = "test", .line = 1, .head = &t->head};
     for (uint32_t way = 0; way < WAYS; way++) {
-        assert_int_equal(format->parse((tn_bytes){line, strlen(line), false}, t->s.schema, &place,
-                                       t->rows[way], &t->s.err),
-                         TN_OK);
+        assert_ok(format->parse((tn_bytes){line, strlen(line), false}, t->s.schema, &place,
+                                t->rows[way], &t->s.err),
+                  t->s.err.text);
     }
 }
 
@@ -48,8 +46,8 @@ static void open_subject(subject *t, const char *slots, bool pads, uint64_t larg
         tn_format_find("tsv")->head(&window, true, t->s.schema, &place, &t->head, &t->s.err),
         TN_OK);
     for (uint32_t way = 0; way < WAYS; way++) {
-        assert_int_equal(
-            tn_rows_new(&t->rows[way], t->s.schema, way == 1 ? TN_ROWS_BARE : 0, &t->s.err), TN_OK);
+        assert_ok(tn_rows_new(&t->rows[way], t->s.schema, way == 1 ? TN_ROWS_BARE : 0, &t->s.err),
+                  t->s.err.text);
     }
     for (uint64_t i = 0; i < ROWS; i++) {
         char text[3][24] = {"", "", ""};
@@ -94,8 +92,8 @@ static void fill(subject *t, uint32_t way, bool mixed, tn_text *out)
 static void compare(const char *slots, bool pads, uint64_t large)
 {
     subject t;
-    tn_text want = {0};
-    tn_text got = {0};
+    tn_text want CLEANUP(tn_text_done) = {0};
+    tn_text got CLEANUP(tn_text_done) = {0};
     open_subject(&t, slots, pads, large);
     const tn_bare *bare = tn_rows_bare(t.rows[1]);
     assert_int_equal(bare != NULL, !pads);
@@ -106,8 +104,6 @@ static void compare(const char *slots, bool pads, uint64_t large)
     assert_string_equal(tn_text_str(&got), tn_text_str(&want));
     fill(&t, 0, true, &got);
     assert_string_equal(tn_text_str(&got), tn_text_str(&want));
-    tn_text_done(&want);
-    tn_text_done(&got);
     close_subject(&t);
 }
 

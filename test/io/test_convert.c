@@ -11,27 +11,19 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { HOPS = 9 };
 
-static int set_up(void **state)
+SET_UP
 {
     static datasets d;
     datasets_open(&d, 3);
     *state = &d;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     datasets_close(*state);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 #define SLOTS                                                                                      \
     "slots: [{name: a, field: 0, range: [0, 100]}, "                                               \
@@ -65,12 +57,11 @@ static void make_ffm(tn_text *out, uint32_t n)
     }
 }
 
-TEST(rows_survive_all_formats)
+TEST_ON(datasets *d, rows_survive_all_formats)
 {
-    datasets *d = *state;
     static const char *const formats[HOPS] = {"csv",   "tsv", "vw",  "libsvm", "tfrecord",
                                               "jsonl", "crb", "csv", "libffm"};
-    tn_text original = {0};
+    tn_text original CLEANUP(tn_text_done) = {0};
     make_ffm(&original, 5000);
     datasets_write(d, "hop0", original.data, original.size);
     char yaml[1000];
@@ -100,13 +91,11 @@ TEST(rows_survive_all_formats)
     const tn_text *back = datasets_read(d, yaml);
     assert_int_equal(back->size, original.size);
     assert_memory_equal(back->data, original.data, original.size);
-    tn_text_done(&original);
 }
 
 /* The golden rows are the same in all their files, so they become the same file. */
-TEST(golden_rows_become_one_file)
+TEST_ON(datasets *d, golden_rows_become_one_file)
 {
-    datasets *d = *state;
     static const char *const files[] = {"rows.tsv", "rows.ffm", "rows.tfrecord"};
     char unpacked[256] CLEANUP(tn_tmpdir_cleanup);
     tn_tmpdir_unpack(unpacked, "rows");
@@ -146,9 +135,8 @@ TEST(golden_rows_become_one_file)
     assert_true(first->size > 4096);
 }
 
-TEST(the_number_of_threads_does_not_show)
+TEST_ON(datasets *d, the_number_of_threads_does_not_show)
 {
-    datasets *d = *state;
     tn_text original = {0};
     make_ffm(&original, 20000);
     datasets_write(d, "in", original.data, original.size);
@@ -174,11 +162,10 @@ TEST(the_number_of_threads_does_not_show)
     }
 }
 
-TEST(compressed_output_reads_back)
+TEST_ON(datasets *d, compressed_output_reads_back)
 {
-    datasets *d = *state;
     static const char *const how[] = {"gzip", "zlib"};
-    tn_text original = {0};
+    tn_text original CLEANUP(tn_text_done) = {0};
     make_ffm(&original, 3000);
     datasets_write(d, "in", original.data, original.size);
     for (uint32_t i = 0; i < 2; i++) {
@@ -195,12 +182,10 @@ TEST(compressed_output_reads_back)
         assert_int_equal(datasets_convert(d, packed, "packed", plain, "plain", 0), TN_OK);
         assert_string_equal(datasets_read(d, "plain")->data, original.data);
     }
-    tn_text_done(&original);
 }
 
-TEST(a_failure_leaves_the_older_file)
+TEST_ON(datasets *d, a_failure_leaves_the_older_file)
 {
-    datasets *d = *state;
     tn_dataset *in = datasets_bind(d, "{data: {format: libsvm}}", TN_DATASET_AS_READ);
     tn_dataset *out = datasets_target(d, in, "{format: libsvm}", 0);
     datasets_write(d, "out", "older\n", 6);
@@ -208,16 +193,14 @@ TEST(a_failure_leaves_the_older_file)
     assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_E_DATA);
     assert_non_null(strstr(d->err.text, "in:2:3: error: expected an index"));
     assert_string_equal(datasets_read(d, "out")->data, "older\n");
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(d->dir, &names, &n, NULL), TN_OK);
     assert_int_equal(n, 2); /* no leftovers */
-    tn_text_done(&names);
 }
 
-TEST(records_at_fault_are_passed_over_when_allowed)
+TEST_ON(datasets *d, records_at_fault_are_passed_over_when_allowed)
 {
-    datasets *d = *state;
     datasets_write(d, "in", "1 2\n1 5 x\n0 3\nz\n", 16);
     tn_dataset *in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 2}}", 0);
     tn_dataset *out = datasets_target(d, in, "{format: libsvm}", 0);
@@ -267,7 +250,7 @@ static void check_rest(datasets *d, tn_sample_in in, const char *whole, uint64_t
     assert_int_equal(tn_sink_commit(sinks.sample, &d->err), TN_OK);
     assert_int_equal(tn_sink_commit(sinks.rest, &d->err), TN_OK);
     assert_true(want == 0 || taken == want);
-    tn_text one = {0};
+    tn_text one CLEANUP(tn_text_done) = {0};
     tn_text_adds(&one, datasets_read(d, "part")->data);
     const char *part = one.data;
     const char *rest = datasets_read(d, "rest")->data;
@@ -285,7 +268,6 @@ static void check_rest(datasets *d, tn_sample_in in, const char *whole, uint64_t
         at += size;
     }
     assert_true(*part == '\0' && *rest == '\0');
-    tn_text_done(&one);
 }
 
 /* Every line of `part` is a line of `whole`, in the same order; returns how many. */
@@ -305,11 +287,10 @@ static uint32_t count_lines_of(const char *part, const char *whole)
     return n;
 }
 
-TEST(a_sample_holds_lines_of_the_file_in_order)
+TEST_ON(datasets *d, a_sample_holds_lines_of_the_file_in_order)
 {
-    datasets *d = *state;
     enum { N = 40000 }; /* more than a sample gathers */
-    tn_text csv = {0};
+    tn_text csv CLEANUP(tn_text_done) = {0};
     tn_text_adds(&csv, "free,label,a\n");
     for (uint32_t i = 0; i < N; i++) {
         tn_text_addf(&csv, "\"%u, kept as it is\",%u,%u\n", i, i % 2, i);
@@ -341,13 +322,11 @@ TEST(a_sample_holds_lines_of_the_file_in_order)
     assert_int_equal(sample(d, in, "all", &taken), TN_OK);
     assert_int_equal(taken, N);
     assert_string_equal(datasets_read(d, "all")->data, csv.data);
-    tn_text_done(&csv);
 }
 
-TEST(what_is_not_in_a_sample_is_its_rest)
+TEST_ON(datasets *d, what_is_not_in_a_sample_is_its_rest)
 {
-    datasets *d = *state;
-    tn_text csv = {0};
+    tn_text csv CLEANUP(tn_text_done) = {0};
     tn_text_adds(&csv, "label,a\n");
     for (uint32_t i = 0; i < 3000; i++) {
         tn_text_addf(&csv, "%u,%u\n", i % 2, i);
@@ -359,12 +338,10 @@ TEST(what_is_not_in_a_sample_is_its_rest)
     check_rest(d, (tn_sample_in){from, &paths, 100, (double)NAN, 5, d->team}, csv.data, 100);
     check_rest(d, (tn_sample_in){from, &paths, 5000, (double)NAN, 5, d->team}, csv.data, 3000);
     check_rest(d, (tn_sample_in){from, &paths, 0, 0.3, 5, d->team}, csv.data, 0);
-    tn_text_done(&csv);
 }
 
-TEST(a_sample_has_the_header_and_not_what_stands_above_it)
+TEST_ON(datasets *d, a_sample_has_the_header_and_not_what_stands_above_it)
 {
-    datasets *d = *state;
     static const char text[] = "\xef\xbb\xbf# made by hand\n\nlabel,a\n1,2\n# more\n0,3\n";
     datasets_write(d, "commented", text, sizeof text - 1);
     const char *path = datasets_path(d, "commented");
@@ -385,10 +362,9 @@ TEST(a_sample_has_the_header_and_not_what_stands_above_it)
     assert_string_equal(datasets_read(d, "svm2")->data, "1 2\n0 3\n");
 }
 
-TEST(a_sample_of_tfrecords_reads_back)
+TEST_ON(datasets *d, a_sample_of_tfrecords_reads_back)
 {
-    datasets *d = *state;
-    tn_text ffm = {0};
+    tn_text ffm CLEANUP(tn_text_done) = {0};
     make_ffm(&ffm, 1000);
     datasets_write(d, "in", ffm.data, ffm.size);
     tn_dataset *in = datasets_bind(d, "{data: {format: libffm, weight: w}, " SLOTS "}", 0);
@@ -403,18 +379,16 @@ TEST(a_sample_of_tfrecords_reads_back)
     const tn_text *file = datasets_read(d, "tf");
     assert_int_equal(all->size, file->size);
     assert_memory_equal(all->data, file->data, file->size);
-    tn_text_done(&ffm);
 }
 
 /* clicks.crb has blocks of indices of 8 and 4 bytes. The sample is of a configuration that reads
  * few of them, as words, which no crb is written of. */
-TEST(a_sample_of_row_blocks_is_that_of_their_rows)
+TEST_ON(datasets *d, a_sample_of_row_blocks_is_that_of_their_rows)
 {
     if (tn_format_find("crb") == NULL) {
         skip();
     }
-    datasets *d = *state;
-    tn_text crb = {0};
+    tn_text crb CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_file_read_all("test/io/data/clicks.crb", 1 << 20, &crb, NULL), TN_OK);
     datasets_write(d, "crb", crb.data, crb.size);
     tn_dataset *blocks = datasets_bind(d, "{data: {format: crb}}", TN_DATASET_AS_READ);
@@ -444,11 +418,10 @@ TEST(a_sample_of_row_blocks_is_that_of_their_rows)
         assert_int_equal(datasets_convert(d, blocks, "some.crb", to_lines, "some", 0), TN_OK);
         assert_string_equal(datasets_read(d, "some")->data, datasets_read(d, "want")->data);
     }
-    tn_text_done(&crb);
 }
 
 /* Labels, weights and values that are all there, some, or none. */
-TEST(a_sample_of_all_row_blocks_is_the_file)
+TEST_ON(datasets *d, a_sample_of_all_row_blocks_is_the_file)
 {
     if (tn_format_find("crb") == NULL) {
         skip();
@@ -461,7 +434,6 @@ TEST(a_sample_of_all_row_blocks_is_the_file)
         {"label: label", ", slot_bits: high 2", "1 0:7:1 3:3221225477:1\n0 0:1:1\n1\n"},
         {"label: label", ", slot_bits: low 2", "1 0:4:1 3:3:2\n0:3\n0 0:8:1\n"},
     };
-    datasets *d = *state;
     const tn_strs paths = {1, (const char *[]){datasets_path(d, "crb")}};
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char yaml[200];
@@ -489,21 +461,18 @@ TEST(a_sample_of_all_row_blocks_is_the_file)
 static tn_dataset *describe(datasets *d, const tn_dataset *to)
 {
     tn_writer *w = NULL;
-    tn_text names = {0};
-    tn_text yaml = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
+    tn_text yaml CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_writer_new(&w, to->data.format, to->schema, 0, NULL), TN_OK);
     tn_writer_columns(w, &names);
     tn_dataset_config(to, "out", names.data, &yaml);
     tn_dataset *read = datasets_bind(d, yaml.data, TN_DATASET_AS_READ);
     tn_writer_free(w);
-    tn_text_done(&names);
-    tn_text_done(&yaml);
     return read;
 }
 
-TEST(a_column_called_none_is_not_the_lack_of_labels)
+TEST_ON(datasets *d, a_column_called_none_is_not_the_lack_of_labels)
 {
-    datasets *d = *state;
     tn_dataset *in = datasets_bind(
         d, "{data: {format: csv, label: \"none\"}, slots: [{name: a, column: \"x, y\"}]}", 0);
     tn_dataset *tsv = datasets_target(d, in, "{format: tsv}", 0);
@@ -520,18 +489,17 @@ TEST(a_column_called_none_is_not_the_lack_of_labels)
 }
 
 /* What describes an output reads it. */
-TEST(the_written_configuration_reads_the_file)
+TEST_ON(datasets *d, the_written_configuration_reads_the_file)
 {
-    datasets *d = *state;
-    tn_text ffm = {0};
+    tn_text ffm CLEANUP(tn_text_done) = {0};
     make_ffm(&ffm, 500);
     datasets_write(d, "in", ffm.data, ffm.size);
     tn_dataset *in = datasets_bind(d, "{data: {format: libffm, weight: w}, " SLOTS "}", 0);
     tn_dataset *tsv = datasets_target(d, in, "{format: tsv, delimiter: \";\"}", 0);
     assert_int_equal(datasets_convert(d, in, "in", tsv, "tsv", 0), TN_OK);
     tn_writer *w = NULL;
-    tn_text names = {0};
-    tn_text yaml = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
+    tn_text yaml CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_writer_new(&w, "tsv", tsv->schema, 0, NULL), TN_OK);
     tn_writer_columns(w, &names);
     tn_dataset_config(tsv, "tsv", names.data, &yaml);
@@ -540,7 +508,4 @@ TEST(the_written_configuration_reads_the_file)
     assert_int_equal(datasets_convert(d, read, "tsv", back, "back", 0), TN_OK);
     assert_string_equal(datasets_read(d, "back")->data, ffm.data);
     tn_writer_free(w);
-    tn_text_done(&names);
-    tn_text_done(&yaml);
-    tn_text_done(&ffm);
 }

@@ -8,26 +8,20 @@
 #include "io/write/write_sink.h"
 #include "support/test.h"
 
-#include <math.h>
-
 static const char rows[] = "id,label,w,a,t,p\nr1,1,2,7,x|y,0.5\nr2,0,1,,\"q,\",\n";
 
-static int set_up(void **state)
+SET_UP
 {
     static datasets d;
     datasets_open(&d, 1);
     datasets_write(&d, "in", rows, sizeof rows - 1);
     *state = &d;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     datasets_close(*state);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static tn_status convert(datasets *d, const tn_dataset *from, const tn_dataset *to)
 {

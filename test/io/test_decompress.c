@@ -9,8 +9,6 @@
 #include "io/source/source.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <zlib.h>
 
 static void add_deflated(tn_text *out, const char *text, int bits)
@@ -137,8 +135,8 @@ static tn_status read_all(uint32_t compression, const char *bytes, size_t size, 
 
 TEST(members_are_one_stream)
 {
-    tn_text bytes = {0};
-    tn_text out = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     for (uint32_t k = 0; k < KINDS; k++) {
         tn_error err = {0};
         tn_text_clear(&bytes);
@@ -152,14 +150,11 @@ TEST(members_are_one_stream)
         const char *want = kinds[k].many ? "the first one, and the second" : "the first one, ";
         static const size_t steps[] = {1, 2, 7, 256};
         for (uint32_t s = 0; s < sizeof steps / sizeof *steps; s++) {
-            assert_int_equal(
-                read_all(kinds[k].compression, bytes.data, bytes.size, steps[s], &out, &err),
-                TN_OK);
+            assert_ok(read_all(kinds[k].compression, bytes.data, bytes.size, steps[s], &out, &err),
+                      err.text);
             assert_string_equal(tn_text_str(&out), want);
         }
     }
-    tn_text_done(&bytes);
-    tn_text_done(&out);
 }
 
 /* Every cut within a member, with its place; a changed byte of the text where there is a checksum.
@@ -167,8 +162,8 @@ TEST(members_are_one_stream)
 TEST(cut_and_damaged_streams_are_errors)
 {
     static const char text[] = "rows of a day";
-    tn_text bytes = {0};
-    tn_text out = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     for (uint32_t k = 0; k < KINDS; k++) {
         const uint32_t c = kinds[k].compression;
         tn_error err = {0};
@@ -202,8 +197,6 @@ TEST(cut_and_damaged_streams_are_errors)
             bytes.data[i] ^= 1;
         }
     }
-    tn_text_done(&bytes);
-    tn_text_done(&out);
 }
 
 /* Zeros fill blocks of tapes and disks; other bytes are told for what they are, however few. */
@@ -211,8 +204,8 @@ TEST(what_stands_behind_the_last_member_is_zeros_or_told)
 {
     static const char *const others[] = {"x", "xyz", "garbage behind it", "\x1fx", "\x28\xb5\x2f."};
     static const uint32_t kinds_here[] = {0, 2, 3}; /* gzip, zstd, lz4 */
-    tn_text bytes = {0};
-    tn_text out = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     static const char zeros[600] = {0};
     add_gzip(&bytes, "rows, ");
@@ -234,8 +227,6 @@ TEST(what_stands_behind_the_last_member_is_zeros_or_told)
             assert_string_equal(tn_text_str(&out), "rows");
         }
     }
-    tn_text_done(&bytes);
-    tn_text_done(&out);
 }
 
 TEST(a_frame_that_is_skipped_may_come_first)
@@ -243,8 +234,8 @@ TEST(a_frame_that_is_skipped_may_come_first)
     static const char frame[] = "\x50\x2a\x4d\x18\4\0\0\0four"; /* as of pzstd */
     static const char large[] = "\x5f\x2a\x4d\x18\xff\0\0\0and so on";
     const uint32_t want[] = {TN_COMPRESSION_ZSTD, TN_COMPRESSION_LZ4, TN_COMPRESSION_ZSTD};
-    tn_text bytes = {0};
-    tn_text out = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     for (uint32_t k = 0; k < 3; k++) {
         uint32_t found = 0;
@@ -259,8 +250,6 @@ TEST(a_frame_that_is_skipped_may_come_first)
             assert_string_equal(tn_text_str(&out), "rows");
         }
     }
-    tn_text_done(&bytes);
-    tn_text_done(&out);
 }
 
 TEST(without_libisal_zlib_inflates_the_same)
@@ -283,7 +272,7 @@ TEST(chunks_of_snappy_stand_in_order)
         {"\xff\x06\0\0sNaPpY\x01\x03\0\0---", 17},    /* no room for the checksum */
         {"\xff\x06\0\0sNaPpY\x01\x05\0\x01----", 18}, /* more than a chunk may hold */
     };
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tn_error err = {0};
         assert_int_equal(
@@ -291,5 +280,4 @@ TEST(chunks_of_snappy_stand_in_order)
             TN_E_DATA);
         assert_non_null(strstr(err.text, "corrupt snappy stream"));
     }
-    tn_text_done(&out);
 }

@@ -5,9 +5,6 @@
 #include "setup.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char csv[] = "{data: {format: csv}, slots: [{name: a}, {name: b, type: str}]}";
 
 static void assert_begins(const char *text, const char *prefix)
@@ -41,9 +38,8 @@ static bool is_text(const setup *s, const tn_rows *rows, uint32_t entry, const c
 
 TEST(a_header_names_columns_in_any_order)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, csv);
+    OPEN(setup, s, csv);
     const tn_rows *rows = parse(&s,
                                 "\xef\xbb\xbf"
                                 "b,other,label,a\nx y,\"\",1,7\r\n\xe4\xb8\xad,,0,\n",
@@ -54,13 +50,11 @@ TEST(a_header_names_columns_in_any_order)
     assert_true(sign_of(&s, rows, 2) == UINT64_C(0x8a90d911229e52c9));
     assert_int_equal(rows->n_entries, 3);
     setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(headers_that_miss_or_repeat_a_column_are_errors)
 {
-    setup s;
-    setup_open(&s, csv);
+    OPEN(setup, s, csv);
     assert_string_equal(
         setup_fault(&s, "a,label\n1,1\n"),
         "parsed:1:1: error: there is no column 'b', which 'slots' names\n  a,label\n  ^\n"
@@ -74,14 +68,12 @@ TEST(headers_that_miss_or_repeat_a_column_are_errors)
         setup_fault(&s, "a,label,b,a\n"),
         "parsed:1:11: error: column 'a' stands twice\n  a,label,b,a\n            ^");
     assert_string_equal(setup_fault(&s, ""), "");
-    setup_close(&s);
 }
 
 TEST(quotes_follow_rfc_4180)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, csv);
+    OPEN(setup, s, csv);
     const tn_rows *rows = parse(&s,
                                 "a,b,label\n"
                                 "1,\"x,\"\"y\"\"\",1\n"
@@ -100,15 +92,14 @@ TEST(quotes_follow_rfc_4180)
     assert_string_equal(setup_fault(&s, "a,b,label\n1,\"x,1\n"),
                         "parsed:2:3: error: quote is not closed\n  1,\"x,1\n    ^\n"
                         "hint: 'data.quote: multiline' lets quoted text go on in the next line");
-    setup_close(&s);
 }
 
 TEST(multiline_quotes_may_hold_line_breaks)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, "{data: {format: csv, quote: multiline}, slots: [{name: b, type: str}, "
-                   "{name: a}]}");
+    OPEN(setup, s,
+         "{data: {format: csv, quote: multiline}, slots: [{name: b, type: str}, "
+         "{name: a}]}");
     const tn_rows *rows =
         parse(&s, "a,b,label\n1,\"x\r\ny\",1\r\n2,\"\n\"\"\n\",0\n3,\"\",1", &parsed);
     assert_int_equal(rows->n, 3);
@@ -119,21 +110,18 @@ TEST(multiline_quotes_may_hold_line_breaks)
                   "parsed:4:1: error: expected a decimal integer, found \"z\"");
     assert_begins(setup_fault(&s, "a,b,label\r\n1,x\ry,1\r\n"),
                   "parsed:2:4: error: carriage return inside a line");
-    setup_close(&s);
 }
 
 TEST(a_quote_behind_blanks_may_hold_line_breaks_when_they_are_trimmed)
 {
-    setup s;
-    tn_parsed parsed;
-    setup_open(&s, "{data: {format: csv, quote: multiline, trim: true}, slots: [{name: b, type: "
-                   "str}, {name: a}]}");
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    OPEN(setup, s,
+         "{data: {format: csv, quote: multiline, trim: true}, slots: [{name: b, type: "
+         "str}, {name: a}]}");
     const tn_rows *rows = parse(&s, "a,b,label\n1, \t\"x\ny\" ,1\n \"2\",z,0\n", &parsed);
     assert_int_equal(rows->n, 2);
     assert_true(is_text(&s, rows, 0, "x\ny"));
     assert_true(is_text(&s, rows, 2, "z"));
-    setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(a_header_may_stand_below_comments_and_blank_lines)
@@ -183,10 +171,10 @@ TEST(rows_that_are_too_long_or_too_short_are_errors)
 
 TEST(nulls_trim_and_comments_are_as_configured)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, "{data: {format: csv, trim: true, comment: '#', null: ['', NA, '\\N']}, "
-                   "slots: [{name: a}, {name: b, type: str}]}");
+    OPEN(setup, s,
+         "{data: {format: csv, trim: true, comment: '#', null: ['', NA, '\\N']}, "
+         "slots: [{name: a}, {name: b, type: str}]}");
     const tn_rows *rows =
         parse(&s, " a , b, label\n# c,d\n 1 ,\tNA , 1\n\\N, \"x\" ,0\nNA,\"NA\",0\n", &parsed);
     assert_int_equal(rows->n, 3);
@@ -195,15 +183,14 @@ TEST(nulls_trim_and_comments_are_as_configured)
     assert_true(is_text(&s, rows, 1, "x"));
     assert_true(is_text(&s, rows, 2, "NA"));
     setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(lists_and_their_values_go_side_by_side)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, "{data: {format: tsv, header: true, list: ','}, slots: [{name: t, values: x}, "
-                   "{name: u, type: str, list: '|'}]}");
+    OPEN(setup, s,
+         "{data: {format: tsv, header: true, list: ','}, slots: [{name: t, values: x}, "
+         "{name: u, type: str, list: '|'}]}");
     const tn_rows *rows = parse(&s, "label\tt\tx\tu\n1\t3,4\t.5,-2\ta|b,c|\n0\t\t\t\n", &parsed);
     assert_int_equal(rows->n_entries, 4);
     assert_true(rows->entry[0].value == 0.5F && rows->entry[1].value == -2);
@@ -215,7 +202,6 @@ TEST(lists_and_their_values_go_side_by_side)
                   "parsed:2:5: error: column 'x' has more values than 't'");
     assert_begins(setup_fault(&s, "label\tt\tx\tu\n1\t3\tz\t\n"),
                   "parsed:2:5: error: expected a number, found \"z\"");
-    setup_close(&s);
 }
 
 TEST(items_without_text_and_words_for_nothing_are_no_values)
@@ -318,20 +304,17 @@ TEST(a_text_that_a_slot_does_not_take_is_told_with_what_does)
         {"1,tv,1", "slot 'b' with 'type: str' takes any text"},
         {"1,1,inf", "slot 'c' with 'non_finite: absent' takes it for no value"},
     };
-    setup s;
-    setup_open(&s, "{data: {format: csv, columns: [label, a, b, c], header: false}, slots: [{name: "
-                   "a}, {name: b, type: float, transform: {buckets: [1]}}, {name: c, as: value}]}");
+    OPEN(setup, s,
+         "{data: {format: csv, columns: [label, a, b, c], header: false}, slots: [{name: "
+         "a}, {name: b, type: float, transform: {buckets: [1]}}, {name: c, as: value}]}");
     for (uint32_t i = 0; i < sizeof at / sizeof at[0]; i++) {
         char line[80];
         char want[120];
         (void)snprintf(line, sizeof line, "1,%s\n", at[i].fields);
         (void)snprintf(want, sizeof want, "^\nhint: %s", at[i].hint);
         const char *said = setup_fault(&s, line);
-        if (strstr(said, want) == NULL) {
-            fail_msg("no '%s' in: %s", want, said);
-        }
+        assert_says(said, want);
     }
-    setup_close(&s);
 }
 
 TEST(fields_as_dataframes_write_them)
@@ -387,12 +370,12 @@ TEST(fields_as_dataframes_write_them)
 
 TEST(numbers_and_their_absence)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, "{data: {format: csv}, slots: [{name: p, as: value, transform: log, absent: -9},"
-                   " {name: q, type: int, as: value, transform: {minmax: [0, 10]}},"
-                   " {name: w, as: weighted}, {name: h, type: int, transform: {buckets: [18, 25]}},"
-                   " {name: k, absent: key}, {name: n, as: value, non_finite: absent}]}");
+    OPEN(setup, s,
+         "{data: {format: csv}, slots: [{name: p, as: value, transform: log, absent: -9},"
+         " {name: q, type: int, as: value, transform: {minmax: [0, 10]}},"
+         " {name: w, as: weighted}, {name: h, type: int, transform: {buckets: [18, 25]}},"
+         " {name: k, absent: key}, {name: n, as: value, non_finite: absent}]}");
     const tn_rows *rows = parse(&s,
                                 "label,p,q,w,h,k,n\n"
                                 "1,-1.5,5,2.5,18,7,nan\n"
@@ -415,7 +398,6 @@ TEST(numbers_and_their_absence)
                   "parsed:2:3: error: number too large for a float");
     assert_begins(setup_fault(&s, "label,p,q,w,h,k,n\n1,inf,,,,,\n"),
                   "parsed:2:3: error: number is not finite");
-    setup_close(&s);
 }
 
 static void add_criteo_slots(tn_text *out)
@@ -430,29 +412,27 @@ static void add_criteo_slots(tn_text *out)
 
 static void open_criteo(setup *s, const char *options)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_text_addf(&text, "{data: {format: criteo%s}, slots: [", options);
     add_criteo_slots(&text);
     text.size -= 2; /* the last comma */
     tn_text_adds(&text, "]}");
     setup_open(s, text.data);
-    tn_text_done(&text);
 }
 
 TEST(a_column_that_criteo_lacks_is_told_beside_those_it_has)
 {
-    setup s;
+    setup s CLEANUP(setup_close);
     open_criteo(&s, ", group: user");
     assert_non_null(
         strstr(setup_fault(&s, "1\t1\n"), "there is no column 'user', which data.group names"));
     assert_non_null(strstr(setup_fault(&s, "1\t1\n"),
                            "\nhint: beside the label the columns are I1 .. I13 and C1 .. C26"));
-    setup_close(&s);
 }
 
 TEST(criteo_rows_become_buckets_and_signs)
 {
-    setup s;
+    setup s CLEANUP(setup_close);
     tn_parsed parsed;
     open_criteo(&s, "");
     const tn_rows *rows = parse(&s,
@@ -470,7 +450,6 @@ TEST(criteo_rows_become_buckets_and_signs)
     assert_true(sign_of(&s, rows, 6) == UINT64_C(0xabcdef01));
     assert_int_equal(rows->entry[7].slot, 38);
     setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(criteo_tokens_and_short_rows_never_end_the_program)
@@ -512,7 +491,7 @@ TEST(criteo_tokens_and_short_rows_never_end_the_program)
 
 TEST(every_byte_of_eight_hex_digits_counts)
 {
-    setup s;
+    setup s CLEANUP(setup_close);
     open_criteo(&s, "");
     char line[64] = "0";
     memset(line + 1, '\t', 39);
@@ -527,14 +506,13 @@ TEST(every_byte_of_eight_hex_digits_counts)
             assert_true((setup_fault(&s, line)[0] == '\0') == digit);
         }
     }
-    setup_close(&s);
 }
 
 TEST(ln2_buckets_begin_where_the_document_says)
 {
     static const uint32_t first[] = {3,  5,  6,  8,  10, 12, 15, 17, 21, 24,
                                      28, 32, 37, 43, 49, 55, 62, 70, 79, 88};
-    setup s;
+    setup s CLEANUP(setup_close);
     open_criteo(&s, "");
     const tn_transform *t = &s.schema->spec[0].transform;
     for (uint32_t i = 0; i < 20; i++) {
@@ -546,22 +524,21 @@ TEST(ln2_buckets_begin_where_the_document_says)
     assert_int_equal(tn_transform_sign(t, 2147483647), 461);
     assert_true(tn_transform_sign(t, -1e30) == TN_LN2_OFFSET + 0x80000000U);
     assert_true(tn_transform_sign(t, 1.9) == TN_LN2_OFFSET + 1);
-    setup_close(&s);
 }
 
 TEST(plain_and_careful_splitting_agree)
 {
-    setup plain;
     setup careful; /* trim changes nothing here, but takes the other way */
-    setup_open(&plain, "{data: {format: tsv, columns: [label, a, b]}, slots: [{name: a, type: str},"
-                       " {name: b, type: str}]}");
+    OPEN(setup, plain,
+         "{data: {format: tsv, columns: [label, a, b]}, slots: [{name: a, type: str},"
+         " {name: b, type: str}]}");
     setup_open(&careful, "{data: {format: tsv, columns: [label, a, b], null: ['', zzz]}, slots: "
                          "[{name: a, type: str}, {name: b, type: str}]}");
     for (uint32_t i = 0; i < 40; i++) {
         for (uint32_t j = 0; j < 20; j++) {
-            tn_text text = {0};
-            tn_parsed x;
-            tn_parsed y;
+            tn_text text CLEANUP(tn_text_done) = {0};
+            tn_parsed x CLEANUP(setup_parsed_free);
+            tn_parsed y CLEANUP(setup_parsed_free);
             tn_text_addf(&text, "1\t%.*s\t%.*s\n", (int)i,
                          "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst", (int)j,
                          "0123456789ABCDEFGHIJKLMNOP");
@@ -571,11 +548,7 @@ TEST(plain_and_careful_splitting_agree)
             assert_int_equal(x.rows->n_entries, (i > 0) + (j > 0));
             assert_int_equal(x.rows->n_entries, y.rows->n_entries);
             assert_memory_equal(x.rows->entry, y.rows->entry, x.rows->n_entries * sizeof(tn_entry));
-            setup_parsed_free(&x);
-            setup_parsed_free(&y);
-            tn_text_done(&text);
         }
     }
-    setup_close(&plain);
     setup_close(&careful);
 }

@@ -5,8 +5,6 @@
 #include "io/text/delimiter_masks.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum { SETS_MAX = 4, LINE_MAX = 400 };
 
 /* The sets that this processor runs; how many. */
@@ -42,10 +40,10 @@ static bool is_odd_pair(char c)
 static void check(const tn_delimiter_masks *set, const char *bytes, size_t size)
 {
     size_t whole = (size + TN_CACHE_LINE) / TN_CACHE_LINE * TN_CACHE_LINE; /* as blocks are */
-    char *block = tn_alloc(whole, 1, "a line");
+    char *block FREED(tn_free) = tn_alloc(whole, 1, "a line");
     char *line = block + whole - size;
-    uint16_t *at = tn_alloc(size + TN_DELIMITER_MASKS_SPARE, sizeof *at, "places");
-    uint16_t *want = tn_alloc(size + 1, sizeof *want, "places");
+    uint16_t *at FREED(tn_free) = tn_alloc(size + TN_DELIMITER_MASKS_SPARE, sizeof *at, "places");
+    uint16_t *want FREED(tn_free) = tn_alloc(size + 1, sizeof *want, "places");
     memcpy(line, bytes, size);
     for (int pairs = 0; pairs < 2; pairs++) {
         uint32_t n = 0;
@@ -63,9 +61,6 @@ static void check(const tn_delimiter_masks *set, const char *bytes, size_t size)
             fail_msg("%s, %zu bytes: %u marks, not %u; odd %d", set->name, size, found, n, odd);
         }
     }
-    tn_free(block);
-    tn_free(at);
-    tn_free(want);
 }
 
 TEST(every_set_finds_what_a_loop_finds)
@@ -107,7 +102,7 @@ TEST(the_longest_line_has_places_of_16_bits)
 {
     const tn_delimiter_masks *set[SETS_MAX];
     uint32_t n = sets_here(set);
-    char *line = tn_alloc(TN_DELIMITER_MASKS_LINE_MAX, 1, "a line");
+    char *line FREED(tn_free) = tn_alloc(TN_DELIMITER_MASKS_LINE_MAX, 1, "a line");
     for (int mark = 0; mark < 2; mark++) {
         memset(line, mark ? '\t' : 'x', TN_DELIMITER_MASKS_LINE_MAX);
         line[TN_DELIMITER_MASKS_LINE_MAX - 1] = '\t';
@@ -115,7 +110,6 @@ TEST(the_longest_line_has_places_of_16_bits)
             check(set[s], line, TN_DELIMITER_MASKS_LINE_MAX);
         }
     }
-    tn_free(line);
 }
 
 TEST(this_processor_has_a_set)

@@ -13,8 +13,6 @@
 #include "support/test.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { ROUNDS = 6000, FIELDS = 21 };
 
@@ -124,7 +122,7 @@ static bool same_rows(const tn_rows *a, const tn_rows *b)
 static void compare(paths *r, const char *bytes, size_t size)
 {
     size_t whole = (size + TN_CACHE_LINE) / TN_CACHE_LINE * TN_CACHE_LINE;
-    char *block = tn_alloc(whole, 1, "a record");
+    char *block FREED(tn_free) = tn_alloc(whole, 1, "a record");
     char *at = block + whole - size;
     memcpy(at, bytes, size);
     const tn_record_location place = {.source = "test",
@@ -151,7 +149,6 @@ static void compare(paths *r, const char *bytes, size_t size)
     r->grids += r->bare->n > 1 && tn_rows_bare(r->bare) != NULL;
     r->good += status == TN_OK;
     r->bad += status == TN_E_DATA;
-    tn_free(block);
 }
 
 /* Records as they are, then with some bytes changed, inserted or cut off. */
@@ -159,7 +156,7 @@ static void compare_all(const char *config, const char *head, maker make, bool g
 {
     static const char likely[] = "\t \t:#\r\n\0,\"0123456789abcdefx-+.eq\1\xff";
     paths r;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     open_paths(&r, config, head);
     for (uint64_t round = 0; round < ROUNDS; round++) {
         tn_text_clear(&text);
@@ -177,7 +174,6 @@ static void compare_all(const char *config, const char *head, maker make, bool g
     assert_true(r.good > ROUNDS / 10);
     assert_true(r.bad > ROUNDS / 20);
     assert_int_equal(r.grids > ROUNDS / 100, grids);
-    tn_text_done(&text);
     close_paths(&r);
 }
 
@@ -285,14 +281,13 @@ static void add_criteo(tn_text *config, const char *numbers, uint32_t from)
 
 TEST(rows_of_criteo)
 {
-    tn_text config = {0};
+    tn_text config CLEANUP(tn_text_done) = {0};
     add_criteo(&config, "transform: ln2_bucket", 1);
     compare_all(tn_text_str(&config), "", criteo_line, true);
     add_criteo(&config, "transform: ln2_bucket", 5);
     compare_all(tn_text_str(&config), "", criteo_line, true);
     add_criteo(&config, "transform: log, as: value", 1);
     compare_all(tn_text_str(&config), "", criteo_line, true);
-    tn_text_done(&config);
 }
 
 static void svm_pair(tn_text *out, uint64_t seed, uint64_t x)
@@ -399,7 +394,7 @@ TEST(features_of_examples)
 TEST(a_line_too_long_for_the_fast_path)
 {
     paths r;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     open_paths(&r, "{data: {format: libsvm, index_base: 0}}", "");
     tn_text_addc(&text, '1');
     for (uint64_t i = 0; text.size < 70000; i++) {
@@ -409,6 +404,5 @@ TEST(a_line_too_long_for_the_fast_path)
         }
     }
     assert_true(r.good > 100);
-    tn_text_done(&text);
     close_paths(&r);
 }

@@ -12,20 +12,19 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
+
+CLOSER(tn_fileset_free);
 
 static const char libsvm[] = "{data: {format: libsvm, part_bytes: 10B}}";
 
 /* The files of some items, as their names with blanks between. */
 static void check_files(const setup *s, const char *item, const char *expected)
 {
-    tn_fileset *files = NULL;
+    tn_fileset *files FREED(tn_fileset_free) = NULL;
     tn_error err = {0};
-    tn_text got = {0};
+    tn_text got CLEANUP(tn_text_done) = {0};
     char path[512];
     (void)snprintf(path, sizeof path, "%s/%s", s->dir, item);
     const char *only = path;
@@ -39,16 +38,13 @@ static void check_files(const setup *s, const char *item, const char *expected)
         assert_null(files);
     }
     assert_string_equal(status == TN_OK ? tn_text_str(&got) : "none", expected);
-    tn_text_done(&got);
-    tn_fileset_free(files);
 }
 
 TEST(patterns_match_whole_names_and_folders_hold_plain_files)
 {
-    setup s;
     tn_error err = {0};
     char folder[300];
-    setup_open(&s, libsvm);
+    OPEN(setup, s, libsvm);
     const char *names[] = {"b.svm", "a.svm", "a.svm.bin", "_SUCCESS", ".hidden", "B.svm"};
     for (uint32_t i = 0; i < 6; i++) {
         (void)setup_file(&s, names[i], "1 1\n", 4);
@@ -69,15 +65,13 @@ TEST(patterns_match_whole_names_and_folders_hold_plain_files)
     check_files(&s, "{a,b.svm", "none");
     check_files(&s, "x.svm", "none");
     check_files(&s, "sub", "none");
-    setup_close(&s);
 }
 
 TEST(items_keep_their_order_and_unknown_schemes_are_refused)
 {
-    setup s;
     tn_fileset *files = NULL;
     tn_error err = {0};
-    setup_open(&s, libsvm);
+    OPEN(setup, s, libsvm);
     const char *two[] = {setup_file(&s, "z", "1 1\n", 4), setup_file(&s, "a", "", 0)};
     const tn_strs paths = {2, two};
     assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_OK);
@@ -90,15 +84,13 @@ TEST(items_keep_their_order_and_unknown_schemes_are_refused)
     assert_int_equal(tn_fileset_new(&files, &remote, s.schema, 1, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "ftp://"));
     assert_non_null(strstr(err.text, "this build"));
-    setup_close(&s);
 }
 
 TEST(parts_cover_a_file_and_nothing_more)
 {
-    setup s;
     tn_fileset *files = NULL;
     tn_error err = {0};
-    setup_open(&s, libsvm);
+    OPEN(setup, s, libsvm);
     for (size_t size = 0; size <= 31; size++) {
         const char *path = setup_file(&s, "f", "1 1\n1 2\n1 3\n1 4\n1 5\n1 6\n1 7\n1 8\n", size);
         const tn_strs paths = {1, &path};
@@ -112,7 +104,6 @@ TEST(parts_cover_a_file_and_nothing_more)
         assert_int_equal(end, size);
         tn_fileset_free(files);
     }
-    setup_close(&s);
 }
 
 /* Appends one compressed member. */
@@ -138,21 +129,18 @@ enum { GZIP = 31, ZLIB = 15 };
 
 static uint32_t rows_of(const char *config, const char *bytes, size_t size, tn_error *err)
 {
-    setup s;
-    tn_parsed parsed;
-    setup_open(&s, config);
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    OPEN(setup, s, config);
     setup_parse(&s, bytes, size, &parsed);
     uint32_t n = parsed.fault == TN_OK && parsed.n_bad == 0 ? parsed.rows->n : UINT32_MAX;
     *err = parsed.err;
-    setup_parsed_free(&parsed);
-    setup_close(&s);
     return n;
 }
 
 TEST(gzip_members_are_one_stream_and_a_cut_one_is_an_error)
 {
     static const char automatic[] = "{data: {format: libsvm}}";
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_error err;
     add_member(&bytes, "1 1\n0 ", 6, GZIP);
     add_member(&bytes, "", 0, GZIP);
@@ -171,7 +159,6 @@ TEST(gzip_members_are_one_stream_and_a_cut_one_is_an_error)
     assert_non_null(strstr(err.text, "truncated gzip stream"));
     tn_text_addc(&bytes, 'x');
     assert_true(rows_of(automatic, bytes.data, bytes.size, &err) == UINT32_MAX);
-    tn_text_done(&bytes);
 }
 
 /* Every rank gets as many bytes of each file as any other one, to one byte a part. */
@@ -182,11 +169,10 @@ TEST(several_ranks_have_equal_shares_of_each_file)
     char bytes[1000];
     const char *path[FILES];
     char names[FILES][300];
-    setup s;
     tn_error err = {0};
     tn_fileset *files = NULL;
     memset(bytes, '1', sizeof bytes);
-    setup_open(&s, "{data: {format: libsvm, part_bytes: 100B}}");
+    OPEN(setup, s, "{data: {format: libsvm, part_bytes: 100B}}");
     for (uint32_t i = 0; i < FILES; i++) {
         char name[8];
         (void)snprintf(name, sizeof name, "f%u", i);
@@ -219,12 +205,11 @@ TEST(several_ranks_have_equal_shares_of_each_file)
     assert_int_equal(tn_fileset_new(&files, &one, s.schema, RANKS, &err), TN_OK);
     assert_int_equal(files->n_parts, 4 * RANKS);
     tn_fileset_free(files);
-    setup_close(&s);
 }
 
 TEST(zlib_must_be_asked_for_in_text)
 {
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_error err;
     add_member(&bytes, "1 1\n0 2\n", 8, ZLIB);
     assert_int_equal(
@@ -234,15 +219,13 @@ TEST(zlib_must_be_asked_for_in_text)
     assert_true(rows_of("{data: {format: libsvm, compression: zlib}}", bytes.data, bytes.size,
                         &err) == UINT32_MAX);
     assert_non_null(strstr(err.text, "something stands behind the zlib stream"));
-    tn_text_done(&bytes);
 }
 
 TEST(compressions_that_are_not_read_are_named)
 {
-    setup s;
     tn_fileset *files = NULL;
     tn_error err = {0};
-    setup_open(&s, libsvm);
+    OPEN(setup, s, libsvm);
     const char *marks[] = {"PAR1----", "BZh9----", "\xfd\x37zXZ\0--"};
     const char *names[] = {"parquet", "bzip2", "xz"};
     for (uint32_t i = 0; i < 3; i++) {
@@ -251,13 +234,12 @@ TEST(compressions_that_are_not_read_are_named)
         assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_E_DATA);
         assert_non_null(strstr(err.text, names[i]));
     }
-    setup_close(&s);
 }
 
 TEST(a_gzipped_tfrecord_is_known_by_its_first_bytes)
 {
-    tn_text plain = {0};
-    tn_text bytes = {0};
+    tn_text plain CLEANUP(tn_text_done) = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     const char *config = "{data: {format: tfrecord, weight: weight}, slots: [{name: user}]}";
     char golden[256] CLEANUP(tn_tmpdir_cleanup);
@@ -270,18 +252,15 @@ TEST(a_gzipped_tfrecord_is_known_by_its_first_bytes)
     tn_text_clear(&bytes);
     add_member(&bytes, plain.data, plain.size, ZLIB);
     assert_int_equal(rows_of(config, bytes.data, bytes.size, &err), 256);
-    tn_text_done(&plain);
-    tn_text_done(&bytes);
 }
 
 TEST(blocks_do_not_depend_on_where_parts_begin)
 {
-    setup s;
-    tn_fileset *files = NULL;
     tn_block_reader *feed = NULL;
     tn_error err = {0};
     tn_block block = {.n_records = 0};
-    setup_open(&s, libsvm);
+    OPEN(setup, s, libsvm);
+    tn_fileset *files FREED(tn_fileset_free) = NULL;
     const char *path = setup_file(&s, "f", "1 11\n\n0 2\n1 333\n0", 17);
     const tn_strs paths = {1, &path};
     assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_OK);
@@ -303,8 +282,6 @@ TEST(blocks_do_not_depend_on_where_parts_begin)
     assert_int_equal(lines, 4);
     tn_block_done(&block);
     tn_block_reader_free(feed);
-    tn_fileset_free(files);
-    setup_close(&s);
 }
 
 /* Opens `path` with its nth allocation failing, n = 1, 2, .. until none does; fails the test when
@@ -330,16 +307,13 @@ static void check_asked_for(const setup *s, const char *path, const char *what)
 TEST(memory_for_what_files_say_is_asked_for)
 {
     enum { ROWS = 4000 };
-    setup s;
-    tn_text rows = {0};
-    setup_open(&s, "{data: {format: libsvm, part_bytes: 4B}}");
+    tn_text rows CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, "{data: {format: libsvm, part_bytes: 4B}}");
     for (uint32_t i = 0; i < ROWS; i++) {
         tn_text_adds(&rows, "1 1\n");
     }
     const char *path = setup_file(&s, "rows", rows.data, rows.size);
     check_asked_for(&s, path, "for parts of files");
-    tn_text_done(&rows);
-    setup_close(&s);
 }
 
 /* ---- lines are right wherever one asks, and asking often costs one pass over the file ---- */
@@ -359,11 +333,10 @@ static void make_lines(tn_text *out)
 
 TEST(every_place_has_its_line_in_any_order)
 {
-    setup s;
-    tn_fileset *files = NULL;
     tn_error err = {0};
-    tn_text text = {0};
-    setup_open(&s, lines_config);
+    tn_text text CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, lines_config);
+    tn_fileset *files FREED(tn_fileset_free) = NULL;
     make_lines(&text);
     const char *path[2] = {setup_file(&s, "a", "1 1\n0 2\n", 8),
                            setup_file(&s, "b", text.data, text.size)};
@@ -384,17 +357,13 @@ TEST(every_place_has_its_line_in_any_order)
     assert_true(tn_fileset_lines_before(files, 0, 8, &lines));
     assert_int_equal(lines, 2);
     assert_false(tn_fileset_lines_before(files, 0, 9, &lines)); /* the file is shorter */
-    tn_fileset_free(files);
-    tn_text_done(&text);
-    setup_close(&s);
 }
 
 TEST(many_bad_records_cost_one_more_pass)
 {
-    setup s;
     tn_error err = {0};
-    tn_text text = {0};
-    setup_open(&s, lines_config);
+    tn_text text CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, lines_config);
     make_lines(&text);
     const char *path = setup_file(&s, "rows", text.data, text.size);
     const tn_reader_opts opts = {
@@ -404,17 +373,14 @@ TEST(many_bad_records_cost_one_more_pass)
     /* every part is read with a quarter megabyte behind its end at most, and once more for lines */
     uint64_t parts = text.size / 16000 + 1;
     assert_true(setup_bytes_read() - before < 2 * text.size + parts * (UINT64_C(512) << 10));
-    tn_text_done(&text);
-    setup_close(&s);
 }
 
 /* The one message of a part that begins inside the file. */
 TEST(a_line_too_long_is_named_by_its_line_in_every_part)
 {
-    setup s;
     tn_error err = {0};
-    tn_text text = {0};
-    setup_open(&s, "{data: {format: libsvm, part_bytes: 64B, record_bytes_max: 100B}}");
+    tn_text text CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, "{data: {format: libsvm, part_bytes: 64B, record_bytes_max: 100B}}");
     for (uint32_t i = 0; i < 40; i++) {
         tn_text_adds(&text, "1 2:3\n");
     }
@@ -425,8 +391,6 @@ TEST(a_line_too_long_is_named_by_its_line_in_every_part)
     const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 100, .prefetch = 1};
     assert_int_equal(setup_drain(&s, &opts, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "/rows:41:1: error: record longer than record_bytes_max"));
-    tn_text_done(&text);
-    setup_close(&s);
 }
 
 /* ---- headers of hosts ---- */
@@ -449,9 +413,8 @@ TEST(a_header_without_a_host_is_for_one_host_in_all_lists)
     }
     static const char *const urls[] = {"http://a.example:80/1", "http://a.example:80/2", "x.tsv",
                                        "s3://b/1", "https://c.example/3"};
-    setup s;
     tn_error err = {0};
-    setup_open(&s, libsvm);
+    OPEN(setup, s, libsvm);
     tn_data_opts data = {.train = {3, urls}, .valid = {1, &urls[3]}};
     const tn_strs more = {1, &urls[4]};
     const tn_strs none = {0};
@@ -472,5 +435,4 @@ TEST(a_header_without_a_host_is_for_one_host_in_all_lists)
     assert_int_equal(tn_fileset_check_hosts(&data, &more, true, &err), TN_OK);
     assert_int_equal(n_lines, 1); /* that one is encrypted */
     tn_log_set(NULL, TN_LOG_INFO);
-    setup_close(&s);
 }

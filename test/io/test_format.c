@@ -10,9 +10,6 @@
 #include "io/schema/dataopts.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* A value of each such option that is not its default. */
 static const char *const data_values[][2] = {
     {"index_base", "auto"},
@@ -50,8 +47,8 @@ static const char *value_of(const char *const (*values)[2], const char *key)
 /* What is said of a configuration, in a buffer of the caller's. */
 static void check(const char *yaml, char *out, size_t size)
 {
-    tn_arena *arena = tn_arena_new(1 << 12);
-    tn_diag diag = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     const tn_binder b = {.arena = arena, .diag = &diag, .path = "data"};
     const tn_yaml_in in = {.text = yaml, .size = strlen(yaml), .source = "t", .lines = true};
     const tn_tree *tree = tn_yaml_read(arena, &diag, &in);
@@ -62,8 +59,6 @@ static void check(const char *yaml, char *out, size_t size)
     tn_format_check_slots(&b, config.data.format, &config.slots);
     assert_true(diag.n_errors <= 1);
     (void)snprintf(out, size, "%s", tn_text_str(&diag.text));
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
 }
 
 static void check_option(const tn_format *f, const char *key, bool of_slot, bool reads)

@@ -8,10 +8,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define FFM_SLOTS                                                                                  \
     "slots: [{name: user, field: 0}, {name: item, field: 1}, {name: hist, field: 2, share: item}," \
     " {name: tags, field: 3}, {name: city, field: 4}, {name: rare, field: 5},"                     \
@@ -51,24 +47,20 @@ TEST(golden_rows_are_the_same_in_all_formats)
         {"vw", golden_vw, golden, "rows.vw"},
         {"jsonl", golden_jsonl, golden, "rows.jsonl"},
     };
-    tn_text first = {0};
+    tn_text first CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         if (tn_format_find(files[i].format) == NULL) {
             continue; /* an extra that is not built */
         }
-        setup s;
-        setup_open(&s, files[i].config);
+        OPEN(setup, s, files[i].config);
         const char *path = at(files[i].folder, files[i].name);
         const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 32, .prefetch = 2};
-        tn_text rows = {0};
+        tn_text rows CLEANUP(tn_text_done) = {0};
         setup_dump(&s, &opts, i == 0 ? &first : &rows);
         if (i > 0) {
             assert_string_equal(first.data, rows.data);
         }
-        tn_text_done(&rows);
-        setup_close(&s);
     }
-    tn_text_done(&first);
 }
 
 /* Occurrences per key in rows of weight > 0, against keys.tsv. */
@@ -129,15 +121,15 @@ static void check_line(const counted *c, const tn_schema *schema, const char *li
 
 TEST(golden_keys_are_exact)
 {
-    setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     counted c = {.n = 0};
     const char *path = "test/golden/data/rows.tsv";
-    setup_open(&s, "{data: {format: tsv, header: true, weight: weight, list: ',', shuffle: 0}, "
-                   "slots: [{name: user}, {name: item}, {name: hist, share: item}, {name: tags, "
-                   "values: tags_x}, {name: city}, {name: rare}, {name: price, type: float, as: "
-                   "weighted, transform: log}]}");
+    OPEN(setup, s,
+         "{data: {format: tsv, header: true, weight: weight, list: ',', shuffle: 0}, "
+         "slots: [{name: user}, {name: item}, {name: hist, share: item}, {name: tags, "
+         "values: tags_x}, {name: city}, {name: rare}, {name: price, type: float, as: "
+         "weighted, transform: log}]}");
     const tn_reader_opts opts = {
         .paths = {1, &path}, .batch_rows = 32, .training = true, .prefetch = 1};
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
@@ -165,17 +157,15 @@ TEST(golden_keys_are_exact)
     }
     (void)fclose(f);
     assert_int_equal(lines, c.n);
-    setup_close(&s);
 }
 
 TEST(golden_tfrecord_counts_the_name_that_stands_twice)
 {
-    setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     tn_read_counts counts;
     const char *path = at(golden, "rows.tfrecord");
-    setup_open(&s, golden_tfrecord);
+    OPEN(setup, s, golden_tfrecord);
     const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 300, .prefetch = 1};
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
@@ -184,5 +174,4 @@ TEST(golden_tfrecord_counts_the_name_that_stands_twice)
     assert_int_equal(counts.duplicate_key, 1);
     assert_int_equal(counts.bad, 0);
     tn_reader_close(reader);
-    setup_close(&s);
 }

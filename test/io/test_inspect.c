@@ -10,13 +10,9 @@
 #include "io/schema/schema.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static uint64_t counted(uint32_t n, uint32_t times, bool *exact)
 {
-    tn_distinct *d = tn_alloc(1, sizeof *d, "keys");
+    tn_distinct *d FREED(tn_free) = tn_alloc(1, sizeof *d, "keys");
     for (uint32_t k = 0; k < times; k++) {
         for (uint32_t i = 0; i < n; i++) {
             tn_distinct_add(d, tn_mix(i));
@@ -24,7 +20,6 @@ static uint64_t counted(uint32_t n, uint32_t times, bool *exact)
     }
     uint64_t count = tn_distinct_count(d, exact);
     tn_distinct_done(d);
-    tn_free(d);
     return count;
 }
 
@@ -45,7 +40,7 @@ TEST(few_keys_are_counted_exactly_and_many_closely)
 
 TEST(frequent_keys_are_found_among_many)
 {
-    tn_top *t = tn_alloc(1, sizeof *t, "keys");
+    tn_top *t FREED(tn_free) = tn_alloc(1, sizeof *t, "keys");
     for (uint32_t i = 0; i < 200000; i++) {
         tn_top_add(t, tn_mix(1000 + i), "rare", 4);
         if (i % 4 == 0) {
@@ -66,12 +61,11 @@ TEST(frequent_keys_are_found_among_many)
     assert_in_range(item[1].count, 20000 - missed, 20000);
     assert_true(missed < 1000);
     tn_top_done(t);
-    tn_free(t);
 }
 
 TEST(numbers_have_moments_and_quantiles)
 {
-    tn_numbers *x = tn_alloc(1, sizeof *x, "numbers");
+    tn_numbers *x FREED(tn_free) = tn_alloc(1, sizeof *x, "numbers");
     assert_true(isnan(tn_numbers_quantile(x, .5)));
     enum { N = 1000000 };
     for (uint32_t i = 0; i < N; i++) {
@@ -85,7 +79,6 @@ TEST(numbers_have_moments_and_quantiles)
         assert_true(fabs(tn_numbers_quantile(x, share) / N - share) < 0.005);
     }
     tn_numbers_done(x);
-    tn_free(x);
 }
 
 TEST(bounds_go_by_weight_and_numbers_without_weight_leave_no_trace)
@@ -164,9 +157,7 @@ static tn_stat *stat_of(datasets *d, const char *yaml, const char *text)
         .schema = set->schema, .paths = &paths, .keep = TN_ROWS_SIGNS, .team = d->team};
     const tn_row_scan_visitor visitor = {.ctx = &c, .block = count_block};
     tn_row_scan_counts n;
-    if (tn_row_scan_run(&in, &visitor, &n, &d->err) != TN_OK) {
-        fail_msg("%s", d->err.text);
-    }
+    assert_ok(tn_row_scan_run(&in, &visitor, &n, &d->err), d->err.text);
     return c.stat;
 }
 
@@ -181,11 +172,10 @@ static const char config[] =
 
 static const tn_json *parsed(datasets *d, tn_stat *stat)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     const tn_json *out = NULL;
     tn_stat_json(stat, 2, &text);
     assert_int_equal(tn_json_parse(&out, text.data, text.size, d->arena, "stat", &d->err), TN_OK);
-    tn_text_done(&text);
     return out;
 }
 
@@ -205,8 +195,7 @@ static double real(const tn_json *object, const char *key)
 
 TEST(a_report_counts_rows_and_slots)
 {
-    datasets d;
-    datasets_open(&d, 2);
+    OPEN(datasets, d, 2);
     tn_stat *stat = stat_of(&d, config, rows);
     const tn_json *all = parsed(&d, stat);
     assert_int_equal(member(all, "rows"), 4);
@@ -231,34 +220,30 @@ TEST(a_report_counts_rows_and_slots)
     const tn_json *c = tn_json_get(t->next->next, "numbers");
     assert_true(real(c, "max") == 100); /* before the transform */
     tn_stat_free(stat);
-    datasets_close(&d);
 }
 
 TEST(different_numbers_are_counted_rather_than_their_buckets)
 {
-    datasets d;
-    datasets_open(&d, 1);
+    OPEN(datasets, d, 1);
     tn_stat *stat = stat_of(&d, "{data: {format: csv}, slots: [{name: p, type: float}]}",
                             "label,p\n0,1700000090\n0,1700000091\n1,0.5\n0,.50\n1,0\n1,-0\n");
     const tn_json *p = tn_json_get(parsed(&d, stat), "slots")->first;
     assert_int_equal(member(p, "distinct"), 4);
     assert_int_equal(member(p, "values"), 6);
     tn_stat_free(stat);
-    datasets_close(&d);
 }
 
 TEST(bounds_cut_into_equal_parts)
 {
-    datasets d;
-    datasets_open(&d, 1);
-    tn_text csv = {0};
+    OPEN(datasets, d, 1);
+    tn_text csv CLEANUP(tn_text_done) = {0};
     tn_text_adds(&csv, "label,p\n");
     for (uint32_t i = 0; i < 1000; i++) {
         tn_text_addf(&csv, "0,%u\n", i < 500 ? 0 : i);
     }
     tn_stat *stat =
         stat_of(&d, "{data: {format: csv}, slots: [{name: p, type: float, as: value}]}", csv.data);
-    tn_text bounds = {0};
+    tn_text bounds CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_stat_bounds(stat, "p", 4, &bounds, &d.err), TN_OK);
     assert_string_equal(bounds.data, "500\n667\n834\n"); /* half of them are 0 */
     assert_int_equal(tn_stat_bounds(stat, "q", 4, &bounds, &d.err), TN_E_USAGE);
@@ -271,15 +256,12 @@ TEST(bounds_cut_into_equal_parts)
     const tn_dataset *set = datasets_bind(&d, yaml, 0);
     assert_int_equal(set->schema->slot[0]->transform.n_bounds, 3);
     tn_stat_free(stat);
-    tn_text_done(&csv);
-    tn_text_done(&bounds);
-    datasets_close(&d);
 }
 
 TEST(the_figures_do_not_depend_on_threads)
 {
     tn_text text[2] = {{0}, {0}};
-    tn_text csv = {0};
+    tn_text csv CLEANUP(tn_text_done) = {0};
     tn_text_adds(&csv, "label,w,a,t,p,c\n");
     uint64_t s = tn_stream0(1);
     for (uint32_t i = 0; i < 60000; i++) {
@@ -288,15 +270,12 @@ TEST(the_figures_do_not_depend_on_threads)
                      (unsigned)(x >> 60), (unsigned)(x >> 56), (unsigned)(x >> 45));
     }
     for (uint32_t k = 0; k < 2; k++) {
-        datasets d;
-        datasets_open(&d, k == 0 ? 1 : 4);
+        OPEN(datasets, d, k == 0 ? 1 : 4);
         tn_stat *stat = stat_of(&d, config, csv.data);
         tn_stat_text(stat, 5, &text[k]);
         tn_stat_free(stat);
-        datasets_close(&d);
     }
     assert_string_equal(text[0].data, text[1].data);
     tn_text_done(&text[0]);
     tn_text_done(&text[1]);
-    tn_text_done(&csv);
 }

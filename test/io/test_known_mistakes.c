@@ -7,8 +7,6 @@
 #include "support/test.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- weights of rows that are dropped, bases that are guessed per block ---- */
@@ -50,8 +48,7 @@ TEST(weights_count_like_repeated_rows_in_every_format)
     static const char *const formats[] = {
         "{format: csv}",    "{format: tsv}",    "{format: tsv, header: true}",
         "{format: libsvm}", "{format: libffm}", "{format: tfrecord}"};
-    datasets d;
-    datasets_open(&d, 1);
+    OPEN(datasets, d, 1);
     const tn_dataset *csv =
         datasets_bind(&d, "{data: {format: csv, weight: w}, slots: [{name: a}]}", 0);
     datasets_write(&d, "weighted", weighted, sizeof weighted - 1);
@@ -74,47 +71,40 @@ TEST(weights_count_like_repeated_rows_in_every_format)
         assert_true(w.clicks == 4 && r.clicks == 4);
         assert_true(w.prior == 4.0 / 7 && r.prior == w.prior);
     }
-    datasets_close(&d);
 }
 
 TEST(the_index_base_is_decided_once_and_not_per_block)
 {
-    setup s;
     tn_error err = {0};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < 60000; i++) { /* several blocks; the 0 is in the last one */
         tn_text_addf(&text, "1 %u\n", 1 + i % 1000);
     }
     tn_text_adds(&text, "0 0\n");
-    setup_open(&s, "{data: {format: libsvm}}");
+    OPEN(setup, s, "{data: {format: libsvm}}");
     const char *path = setup_file(&s, "base", text.data, text.size);
-    setup t;
     char config[400];
     (void)snprintf(config, sizeof config,
                    "{data: {format: libsvm, index_base: auto, train: '%s', part_bytes: 100kB}}",
                    path);
-    setup_open(&t, config);
+    OPEN(setup, t, config);
     assert_int_equal(t.schema->index_base, 1);
     const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 100, .prefetch = 1};
     assert_int_equal(setup_drain(&t, &opts, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "/base:60001:3: error: index 0 with index_base 1"));
-    setup_close(&t);
-    setup_close(&s);
-    tn_text_done(&text);
 }
 
 /* ---- whole files that are hashed or scanned before the first row ---- */
 
 TEST(the_first_row_of_a_terabyte_does_not_wait_for_the_rest)
 {
-    setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < 30000; i++) {
         tn_text_addf(&text, "1 %u:%u\n", i % 5, i);
     }
-    setup_open(&s, "{data: {format: libsvm}}");
+    OPEN(setup, s, "{data: {format: libsvm}}");
     const char *path = setup_file(&s, "large", text.data, text.size);
     assert_int_equal(truncate(path, (off_t)1 << 40), 0); /* what follows is a hole */
     char config[400];
@@ -122,8 +112,7 @@ TEST(the_first_row_of_a_terabyte_does_not_wait_for_the_rest)
                    "{data: {format: libffm, train: '%s', record_bytes_max: 1MiB, readers: 2}}",
                    path);
     uint64_t before = setup_bytes_read();
-    setup t;
-    setup_open(&t, config);
+    OPEN(setup, t, config);
     assert_int_equal(t.schema->n_slots, 5);
     const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 10, .prefetch = 1};
     assert_int_equal(tn_reader_open(&reader, t.schema, &opts, NULL), TN_OK);
@@ -133,9 +122,6 @@ TEST(the_first_row_of_a_terabyte_does_not_wait_for_the_rest)
     /* the head twice, and what readers took until they were told to stop: little, but how little is
      * a matter of time */
     assert_true(setup_bytes_read() - before < UINT64_C(1) << 33);
-    setup_close(&t);
-    setup_close(&s);
-    tn_text_done(&text);
 }
 
 /* ---- data sets as matrices in memory ---- */
@@ -163,15 +149,13 @@ static uint64_t allocations_of(const setup *s, const char *path, uint32_t times)
 
 TEST(memory_does_not_grow_with_the_rows)
 {
-    setup s;
     char path[300];
-    setup_open(&s, "{data: {format: libsvm, shuffle: 1000, readers: 2}}");
+    OPEN(setup, s, "{data: {format: libsvm, shuffle: 1000, readers: 2}}");
     (void)snprintf(path, sizeof path, "%s/rows", s.dir);
     uint64_t few = allocations_of(&s, path, 5);
     uint64_t many = allocations_of(&s, path, 50);
     /* threads differ in how many blocks are on their way at once; nothing comes on top per row */
     assert_in_range(many, 0, few + few / 2 + 100);
-    setup_close(&s);
 }
 
 static void end_what_hangs(void)

@@ -5,14 +5,11 @@
 #include "setup.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* The entries of a text, as slot:sign:x. */
 static void check_rows(const setup *s, const char *text, const char *want)
 {
-    tn_parsed parsed;
-    tn_text have = {0};
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    tn_text have CLEANUP(tn_text_done) = {0};
     setup_parse_str(s, text, &parsed);
     assert_int_equal(parsed.n_bad, 0);
     for (uint32_t i = 0; i < parsed.rows->n_entries; i++) {
@@ -22,16 +19,12 @@ static void check_rows(const setup *s, const char *text, const char *want)
                      (unsigned long long)tn_sign_of(e->key, spec->salt), (double)e->value);
     }
     assert_string_equal(tn_text_str(&have), want);
-    tn_text_done(&have);
-    setup_parsed_free(&parsed);
 }
 
 static void check(const char *config, const char *text, const char *want)
 {
-    setup s;
-    setup_open(&s, config);
+    OPEN(setup, s, config);
     check_rows(&s, text, want);
-    setup_close(&s);
 }
 
 TEST(slots_tell_which_of_the_two_is_read)
@@ -67,8 +60,7 @@ TEST(slots_and_base_are_found_in_the_data)
         {"1 3:1 4:7\n0 2:1\n", "auto", "_:2:1 _:3:7 _:1:1"},
         {"1\n1 3:1 0\n", "auto", "_:3:1 _:0:1"},
     };
-    setup at;
-    setup_open(&at, "{data: {format: libfm}, slots: [a]}");
+    OPEN(setup, at, "{data: {format: libfm}, slots: [a]}");
     for (uint32_t i = 0; i < sizeof files / sizeof *files; i++) {
         char config[500];
         const char *path = setup_file(&at, "found", files[i][0], strlen(files[i][0]));
@@ -76,13 +68,11 @@ TEST(slots_and_base_are_found_in_the_data)
                        "{data: {format: libfm, train: '%s', index_base: %s}}", path, files[i][1]);
         check(config, files[i][0], files[i][2]);
     }
-    setup_close(&at);
 }
 
 TEST(rows_are_written_in_both_ways)
 {
-    datasets d;
-    datasets_open(&d, 1);
+    OPEN(datasets, d, 1);
     static const char csv[] = "{data: {format: csv, list: '|'}, slots: [a, b]}";
     assert_string_equal(datasets_line(&d, csv, "label,a,b\n1,2,3|4\n", "{format: libfm}", 0),
                         "1 0:2:1 1:3:1 1:4:1\n");
@@ -98,5 +88,4 @@ TEST(rows_are_written_in_both_ways)
     assert_string_equal(
         datasets_line(&d, csv, "label,a,b\n1,2,3\n", "{format: libfm, index_base: 1}", 0), "");
     assert_non_null(strstr(d.err.text, "written from 0"));
-    datasets_close(&d);
 }

@@ -5,9 +5,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <math.h>
-#include <string.h>
-
 static const char one_slot[] = "{data: {format: libsvm}}";
 
 static const tn_rows *parse(const setup *s, const char *text, tn_parsed *out)
@@ -26,9 +23,8 @@ static uint64_t sign_of(const setup *s, const tn_rows *rows, uint32_t entry)
 
 TEST(labels_weights_and_repeated_keys_are_read_as_they_are)
 {
-    setup s;
-    tn_parsed parsed;
-    setup_open(&s, one_slot);
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    OPEN(setup, s, one_slot);
     const tn_rows *rows = parse(&s, "-1:2.5 7 3:1 3:2\n+1 \n.25\t9:-1.5e1  10\n", &parsed);
     assert_int_equal(rows->n, 3);
     assert_true(rows->row[0].label == 0 && rows->row[0].weight == 2.5F);
@@ -39,15 +35,12 @@ TEST(labels_weights_and_repeated_keys_are_read_as_they_are)
     assert_true(rows->row[1].label == 1 && tn_rows_end_of(rows, 1) == rows->row[1].first);
     assert_true(rows->row[2].label == 0.25F && rows->entry[3].value == -15);
     assert_int_equal(sign_of(&s, rows, 4), 10);
-    setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(blanks_comments_and_line_ends_are_what_they_should_be)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, one_slot);
+    OPEN(setup, s, one_slot);
     const tn_rows *rows =
         parse(&s, "\xef\xbb\xbf# note\n\n \t\n1 2 # 3:x\r\n0 4:1\r\n  # 5\n1 6", &parsed);
     assert_int_equal(rows->n, 3);
@@ -55,14 +48,12 @@ TEST(blanks_comments_and_line_ends_are_what_they_should_be)
     assert_int_equal(rows->n_entries, 3);
     assert_int_equal(sign_of(&s, rows, 2), 6);
     setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(ids_keep_all_their_bits)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, one_slot);
+    OPEN(setup, s, one_slot);
     const tn_rows *rows = parse(
         &s, "1 16777217 9007199254740993 18446744073709551615 00000000000000000007 0\n", &parsed);
     assert_true(sign_of(&s, rows, 0) == 16777217);
@@ -71,13 +62,11 @@ TEST(ids_keep_all_their_bits)
     assert_true(sign_of(&s, rows, 3) == 7);
     assert_true(sign_of(&s, rows, 4) == 0);
     setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(libsvm_short_pair_is_an_error)
 {
-    setup s;
-    setup_open(&s, one_slot);
+    OPEN(setup, s, one_slot);
     assert_string_equal(setup_fault(&s, "1 3:"), "parsed:1:5: error: expected a value after ':'\n"
                                                  "  1 3:\n"
                                                  "      ^");
@@ -109,13 +98,11 @@ TEST(libsvm_short_pair_is_an_error)
                         "parsed:1:4: error: expected a blank or ':' after the index, found 'x'\n"
                         "  1 7x:1\n"
                         "     ^");
-    setup_close(&s);
 }
 
 TEST(labels_and_weights_out_of_range_are_errors)
 {
-    setup s;
-    setup_open(&s, one_slot);
+    OPEN(setup, s, one_slot);
     const char *bad[] = {"2 1", "-0.5 1", "nan 1", "inf 1", "1:-1 1", "1:nan 1", "1:1048577 1",
                          "x 1", "1: 1",   ":1 1",  "1e 1",  "0x1 1",  "1:2:3 1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -131,7 +118,6 @@ TEST(labels_and_weights_out_of_range_are_errors)
                                                 "hint: 'label: {threshold: T}' makes numbers "
                                                 "above T clicks; loss mse, mae or huber takes them "
                                                 "as they are");
-    setup_close(&s);
 }
 
 TEST(zeros_stay_and_nan_is_an_error_unless_told_otherwise)
@@ -156,10 +142,10 @@ TEST(zeros_stay_and_nan_is_an_error_unless_told_otherwise)
 
 TEST(ranges_cut_the_index_space_into_slots)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, "{data: {format: libsvm}, slots: [{name: b, range: [100, 200]}, "
-                   "{name: a, range: [0, 100]}, {name: x, range: [200, 201], as: value}]}");
+    OPEN(setup, s,
+         "{data: {format: libsvm}, slots: [{name: b, range: [100, 200]}, "
+         "{name: a, range: [0, 100]}, {name: x, range: [200, 201], as: value}]}");
     const tn_rows *rows = parse(&s, "1 0 99 100:2 199 200:-7.5\n0 100\n", &parsed);
     assert_int_equal(rows->entry[0].slot, 1);
     assert_int_equal(rows->entry[1].slot, 1);
@@ -175,14 +161,12 @@ TEST(ranges_cut_the_index_space_into_slots)
                         "parsed:1:13: error: a second value for a number, found \"2\"\n"
                         "  1 200:1 200:2\n"
                         "              ^");
-    setup_close(&s);
 }
 
 TEST(groups_come_from_qid)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, one_slot);
+    OPEN(setup, s, one_slot);
     const tn_rows *rows = parse(&s, "1 qid:7 3:1\n0 3:1\n1 qid:0\n", &parsed);
     assert_int_equal(rows->row[0].group, 7);
     assert_true(rows->row[1].group == TN_NO_GROUP);
@@ -190,21 +174,17 @@ TEST(groups_come_from_qid)
     assert_int_equal(rows->n_entries, 2);
     setup_parsed_free(&parsed);
     assert_string_not_equal(setup_fault(&s, "1 qid:x 3"), "");
-    setup_close(&s);
 }
 
 TEST(without_labels_a_row_begins_with_its_first_pair)
 {
-    setup s;
-    tn_parsed parsed;
-    setup_open(&s, "{data: {format: libsvm, label: none}}");
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    OPEN(setup, s, "{data: {format: libsvm, label: none}}");
     const tn_rows *rows = parse(&s, "3:2 4\n\n5\n", &parsed);
     assert_int_equal(rows->n, 2);
     assert_true(isnan(rows->row[0].label));
     assert_int_equal(sign_of(&s, rows, 0), 3);
     assert_int_equal(parsed.blank, 1);
-    setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TMPDIR_UNPACKED(golden, "rows");
@@ -245,11 +225,11 @@ TEST(the_index_base_is_taken_off_and_decided_once)
 
 TEST(libffm_fields_feed_their_slots)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, "{data: {format: libffm}, slots: [{name: u, field: 4}, "
-                   "{name: p, field: 2, type: int, transform: ln2_bucket}, "
-                   "{name: w, field: 7, as: weighted}]}");
+    OPEN(setup, s,
+         "{data: {format: libffm}, slots: [{name: u, field: 4}, "
+         "{name: p, field: 2, type: int, transform: ln2_bucket}, "
+         "{name: w, field: 7, as: weighted}]}");
     const tn_rows *rows = parse(&s, "1:3 4:5 7:0:0.5 4:6:2 2:9:100\n", &parsed);
     assert_int_equal(rows->n_entries, 4);
     assert_true(rows->row[0].weight == 3);
@@ -271,32 +251,28 @@ TEST(libffm_fields_feed_their_slots)
                         "  1 4:\n"
                         "      ^");
     assert_string_not_equal(setup_fault(&s, "1 65536:1"), "");
-    setup_close(&s);
 }
 
 TEST(libffm_without_slots_finds_its_fields)
 {
-    setup s;
-    setup_open(&s, golden_ffm(""));
+    OPEN(setup, s, golden_ffm(""));
     assert_int_equal(s.schema->n_slots, 7);
     assert_string_equal(s.schema->slot[0]->name, "f0");
     assert_string_equal(s.schema->slot[6]->name, "f6");
     assert_int_equal(s.schema->slot[6]->field, 6);
-    setup_close(&s);
 }
 
 TEST(libffm_row_norm_survives_empty_rows_and_long_lines)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, "{data: {format: libffm, row_norm: true}, slots: [{name: a, field: 0}]}");
+    OPEN(setup, s, "{data: {format: libffm, row_norm: true}, slots: [{name: a, field: 0}]}");
     const tn_rows *rows = parse(&s, "1\n0 0:1:3 0:2:4\n1 0:1:0\n", &parsed);
     assert_int_equal(rows->n, 3);
     assert_true(fabsf(rows->entry[0].value - 0.6F) < 1e-6F);
     assert_true(fabsf(rows->entry[1].value - 0.8F) < 1e-6F);
     assert_true(rows->entry[2].value == 0);
     setup_parsed_free(&parsed);
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_text_adds(&text, "1");
     for (uint32_t i = 0; i < 50000; i++) { /* 400 kB in a line */
         tn_text_addf(&text, " 0:%u", i);
@@ -304,8 +280,6 @@ TEST(libffm_row_norm_survives_empty_rows_and_long_lines)
     rows = parse(&s, text.data, &parsed);
     assert_int_equal(rows->n_entries, 50000);
     setup_parsed_free(&parsed);
-    tn_text_done(&text);
-    setup_close(&s);
 }
 
 TEST(small_ids_are_even_over_partitions)
@@ -323,23 +297,20 @@ TEST(small_ids_are_even_over_partitions)
 
 TEST(equal_ids_of_two_slots_differ_unless_shared)
 {
-    setup s;
-    tn_parsed parsed;
-    setup_open(&s, "{data: {format: libffm}, slots: [{name: a, field: 0}, {name: b, field: 1}, "
-                   "{name: c, field: 2, share: a}]}");
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    OPEN(setup, s,
+         "{data: {format: libffm}, slots: [{name: a, field: 0}, {name: b, field: 1}, "
+         "{name: c, field: 2, share: a}]}");
     const tn_rows *rows = parse(&s, "1 0:7 1:7 2:7\n", &parsed);
     assert_true(rows->entry[0].key != rows->entry[1].key);
     assert_true(rows->entry[0].key == rows->entry[2].key);
     assert_int_equal(s.schema->n_groups, 2);
-    setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(odd_bytes_and_long_lines_are_shown_cut_and_escaped)
 {
-    setup s;
     char line[400];
-    setup_open(&s, one_slot);
+    OPEN(setup, s, one_slot);
     assert_string_equal(setup_fault(&s, "1 \xe4\xb8\xad:1"),
                         "parsed:1:3: error: expected an index, found '?'\n"
                         "  1 \\xe4\\xb8\\xad:1\n"
@@ -362,14 +333,12 @@ TEST(odd_bytes_and_long_lines_are_shown_cut_and_escaped)
                         "parsed:1:4: error: carriage return inside a line\n"
                         "  1 2\\x0d3\n"
                         "     ^");
-    setup_close(&s);
 }
 
 TEST(binary_data_and_utf16_are_named)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, one_slot);
+    OPEN(setup, s, one_slot);
     setup_parse(&s, "1 2\n1\0 3\n", 9, &parsed);
     assert_int_equal(parsed.n_bad, 1);
     assert_non_null(
@@ -382,5 +351,4 @@ TEST(binary_data_and_utf16_are_named)
     assert_int_equal(parsed.fault, TN_E_DATA);
     assert_non_null(strstr(parsed.err.text, "looks like UTF-16"));
     setup_parsed_free(&parsed);
-    setup_close(&s);
 }

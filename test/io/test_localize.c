@@ -7,7 +7,7 @@
 #include "support/mallocs.h"
 #include "support/test.h"
 
-#include <string.h>
+CLOSER(tn_localizer_free);
 
 enum { SLOTS = 4, ROWS_MAX = 50, SLOT_KEYS_MAX = 100, PEERS = 3, PARTITIONS = 16, GROUPS = 3 };
 enum { BLOCKS = 8, LINE = 16 };
@@ -85,7 +85,7 @@ static uint32_t key_at(const tn_keyset *keys, uint32_t at)
 
 TEST(every_index_leads_back_to_the_key_as_read)
 {
-    tn_localizer *l = localizer_new(0);
+    tn_localizer *l FREED(tn_localizer_free) = localizer_new(0);
     sample s;
     for (uint64_t seed = 1; seed <= 100; seed++) {
         sample_fill(&s, ROWS_MAX, 1 + (uint32_t)seed, seed);
@@ -98,12 +98,11 @@ TEST(every_index_leads_back_to_the_key_as_read)
             }
         }
     }
-    tn_localizer_free(l);
 }
 
 TEST(each_key_appears_once_in_the_partition_it_belongs_to)
 {
-    tn_localizer *l = localizer_new(0);
+    tn_localizer *l FREED(tn_localizer_free) = localizer_new(0);
     sample s;
     for (uint64_t seed = 1; seed <= 100; seed++) {
         sample_fill(&s, ROWS_MAX, 1 + (uint32_t)seed, seed);
@@ -117,12 +116,11 @@ TEST(each_key_appears_once_in_the_partition_it_belongs_to)
             }
         }
     }
-    tn_localizer_free(l);
 }
 
 TEST(the_slices_of_the_peers_cover_all_keys_in_order)
 {
-    tn_localizer *l = localizer_new(0);
+    tn_localizer *l FREED(tn_localizer_free) = localizer_new(0);
     sample s;
     sample_fill(&s, ROWS_MAX, 100, 1);
     const tn_keyset *keys = &localize(l, &s)->keys;
@@ -134,13 +132,12 @@ TEST(the_slices_of_the_peers_cover_all_keys_in_order)
     }
     assert_int_equal(end, keys->n);
     assert_int_equal(tn_keys_of_peer(keys, 1).from, tn_keys_of_peer(keys, 1).to);
-    tn_localizer_free(l);
 }
 
 /* Groups in their order, each from a line on, keys as its slots show them first. */
 TEST(rows_lie_side_by_side_in_the_order_of_first_appearance)
 {
-    tn_localizer *l = localizer_new(BLOCKS);
+    tn_localizer *l FREED(tn_localizer_free) = localizer_new(BLOCKS);
     sample s;
     for (uint64_t seed = 1; seed <= 100; seed++) {
         sample_fill(&s, ROWS_MAX, 1 + (uint32_t)seed, seed);
@@ -167,7 +164,6 @@ TEST(rows_lie_side_by_side_in_the_order_of_first_appearance)
             assert_int_equal(tn_row_width(&local->keys, i), local->keys.group[i] == 2 ? 1 : 9);
         }
     }
-    tn_localizer_free(l);
 }
 
 TEST(a_row_that_fits_a_line_does_not_straddle_two)
@@ -199,7 +195,7 @@ TEST(the_widest_segment_of_long_rows_begins_on_a_line)
     tn_slot slot[2] = {{offset, key, NULL}, {offset, key, NULL}};
     const tn_batch batch = {.rows = KEYS, .n_slots = 2, .label = label, .slot = slot};
     const tn_localizer_opts opts = {&owners, &rows, group, used, 2, 0};
-    tn_localizer *l = NULL;
+    tn_localizer *l FREED(tn_localizer_free) = NULL;
     const tn_local *local = NULL;
     assert_int_equal(tn_localizer_new(&l, &opts, NULL), TN_OK);
     assert_int_equal(tn_localize(l, &batch, &local, NULL), TN_OK);
@@ -212,12 +208,11 @@ TEST(the_widest_segment_of_long_rows_begins_on_a_line)
             assert_true(end <= local->keys.floats);
         }
     }
-    tn_localizer_free(l);
 }
 
 TEST(a_slot_that_nobody_takes_has_an_empty_bag)
 {
-    tn_localizer *l = localizer_new(BLOCKS);
+    tn_localizer *l FREED(tn_localizer_free) = localizer_new(BLOCKS);
     sample s;
     sample_fill(&s, ROWS_MAX, 100, 3);
     const tn_local *local = localize(l, &s);
@@ -227,12 +222,11 @@ TEST(a_slot_that_nobody_takes_has_an_empty_bag)
     for (uint32_t i = 0; i < local->keys.n; i++) {
         assert_int_not_equal(local->keys.group[i], 1);
     }
-    tn_localizer_free(l);
 }
 
 TEST(shows_and_clicks_are_as_many_as_were_read)
 {
-    tn_localizer *l = localizer_new(BLOCKS);
+    tn_localizer *l FREED(tn_localizer_free) = localizer_new(BLOCKS);
     sample s;
     for (uint64_t seed = 1; seed <= 100; seed++) {
         sample_fill(&s, ROWS_MAX, 1 + (uint32_t)seed, seed);
@@ -253,7 +247,6 @@ TEST(shows_and_clicks_are_as_many_as_were_read)
             assert_int_equal(clicks, local->keys.click[k]);
         }
     }
-    tn_localizer_free(l);
 }
 
 /* ---- blocks ---- */
@@ -345,7 +338,7 @@ TEST(all_rows_are_in_one_block_and_large_groups_are_cut)
     uint32_t n_whole = 0;
     sample s;
     for (uint32_t c = 0; c < sizeof n_blocks / sizeof *n_blocks; c++) {
-        tn_localizer *l = localizer_new(n_blocks[c]);
+        tn_localizer *l FREED(tn_localizer_free) = localizer_new(n_blocks[c]);
         for (uint64_t seed = 1; seed <= 50; seed++) {
             const uint32_t rows = (uint32_t)(seed % (ROWS_MAX + 1));
             sample_fill(&s, rows, 1 + (uint32_t)seed, seed);
@@ -357,18 +350,16 @@ TEST(all_rows_are_in_one_block_and_large_groups_are_cut)
                 n_cut += !local->block[i].whole;
             }
         }
-        tn_localizer_free(l);
     }
     assert_true(n_cut > 100 && n_whole > 100);
 }
 
 TEST(scoring_needs_no_blocks)
 {
-    tn_localizer *l = localizer_new(0);
+    tn_localizer *l FREED(tn_localizer_free) = localizer_new(0);
     sample s;
     sample_fill(&s, ROWS_MAX, 20, 3);
     assert_int_equal(localize(l, &s)->n_blocks, 0);
-    tn_localizer_free(l);
 }
 
 /* Whatever a localizer has seen before. */
@@ -402,19 +393,18 @@ TEST(the_same_batch_gives_the_same_result)
 
 TEST(an_empty_batch_gives_an_empty_keyset)
 {
-    tn_localizer *l = localizer_new(BLOCKS);
+    tn_localizer *l FREED(tn_localizer_free) = localizer_new(BLOCKS);
     sample s;
     sample_fill(&s, 0, 1, 1);
     const tn_keyset *keys = &localize(l, &s)->keys;
     assert_int_equal(keys->n, 0);
     assert_int_equal(tn_keys_of_peer(keys, 0).to, 0);
     assert_int_equal(tn_keys_of_partition(keys, PARTITIONS - 1).to, 0);
-    tn_localizer_free(l);
 }
 
 TEST(a_warm_localizer_allocates_nothing)
 {
-    tn_localizer *l = localizer_new(BLOCKS);
+    tn_localizer *l FREED(tn_localizer_free) = localizer_new(BLOCKS);
     sample s;
     sample_fill(&s, ROWS_MAX, 100, 0);
     for (uint32_t k = 0; k < SLOTS; k++) { /* the largest there can be */
@@ -429,7 +419,6 @@ TEST(a_warm_localizer_allocates_nothing)
         (void)localize(l, &s);
     }
     assert_int_equal(tn_mallocs() - before, 0);
-    tn_localizer_free(l);
 }
 
 TEST(a_batch_of_a_million_different_keys_works)
@@ -448,7 +437,7 @@ TEST(a_batch_of_a_million_different_keys_works)
     tn_slot slot[SLOTS] = {
         {offset, key, NULL}, {empty, key, NULL}, {empty, key, NULL}, {empty, key, NULL}};
     const tn_batch batch = {.rows = ROWS, .n_slots = SLOTS, .label = label, .slot = slot};
-    tn_localizer *l = localizer_new(BLOCKS);
+    tn_localizer *l FREED(tn_localizer_free) = localizer_new(BLOCKS);
     sample small;
     sample_fill(&small, ROWS_MAX, 10, 1);
     (void)localize(l, &small);
@@ -463,7 +452,6 @@ TEST(a_batch_of_a_million_different_keys_works)
                          i * tn_localized_stride(9)); /* in order of first appearance */
     }
     (void)localize(l, &small);
-    tn_localizer_free(l);
 }
 
 TEST(rows_beyond_2_to_the_32_floats_are_a_limit)
@@ -479,13 +467,12 @@ TEST(rows_beyond_2_to_the_32_floats_are_a_limit)
     tn_slot slot = {offset, key, NULL};
     const tn_batch batch = {.rows = 2, .n_slots = 1, .label = label, .slot = &slot};
     const tn_localizer_opts opts = {&owners, &huge, group, used, 1, 0};
-    tn_localizer *l = NULL;
+    tn_localizer *l FREED(tn_localizer_free) = NULL;
     const tn_local *local = NULL;
     tn_error err = {0};
     assert_int_equal(tn_localizer_new(&l, &opts, NULL), TN_OK);
     assert_int_equal(tn_localize(l, &batch, &local, &err), TN_E_LIMIT);
     assert_string_equal(err.text, "the keys of a batch take more than 4294967295 floats");
-    tn_localizer_free(l);
 }
 
 TEST(running_out_of_memory_is_reported_wherever_it_happens)
@@ -497,7 +484,7 @@ TEST(running_out_of_memory_is_reported_wherever_it_happens)
     tn_status status;
     do {
         tn_error err = {0};
-        tn_localizer *l = NULL;
+        tn_localizer *l FREED(tn_localizer_free) = NULL;
         const tn_local *local = NULL;
         tn_alloc_fail_at(++nth);
         status = tn_localizer_new(&l, &opts, &err);
@@ -506,7 +493,6 @@ TEST(running_out_of_memory_is_reported_wherever_it_happens)
             status = tn_localize(l, &s.batch, &local, &err);
         }
         assert_int_equal(status, err.code);
-        tn_localizer_free(l);
     } while (status == TN_E_MEMORY);
     tn_alloc_fail_at(0);
     assert_int_equal(status, TN_OK);

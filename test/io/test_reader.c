@@ -9,9 +9,9 @@
 #include "support/mallocs.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
+
+CLOSER(tn_reader_close);
 
 /* Rows whose only key tells their number, in several files; some weigh nothing. */
 static void make_files(const setup *s, uint32_t n, const char *paths[3])
@@ -19,14 +19,13 @@ static void make_files(const setup *s, uint32_t n, const char *paths[3])
     uint32_t row = 0;
     for (uint32_t f = 0; f < 3; f++) {
         char name[16];
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         (void)snprintf(name, sizeof name, "rows%u", f);
         for (uint32_t end = n * (f + 1) / 3; row < end; row++) {
             tn_text_addf(&text, "%u:%g %u:%u\n", row % 3 == 0, row % 7 == 0 ? 0.0 : 1.0, row,
                          1 + row % 4);
         }
         paths[f] = setup_file(s, name, tn_text_str(&text), text.size);
-        tn_text_done(&text);
     }
 }
 
@@ -53,30 +52,27 @@ static void dump_from(const setup *s, const char *const *paths, tn_progress from
 
 TEST(the_stream_is_the_same_for_any_number_of_threads)
 {
-    tn_text one = {0};
+    tn_text one CLEANUP(tn_text_done) = {0};
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
-        setup s;
+        setup s CLEANUP(setup_close);
         const char *paths[3];
-        tn_text many = {0};
+        tn_text many CLEANUP(tn_text_done) = {0};
         open_numbers(&s, 50, threads, 1000);
         make_files(&s, 3000, paths);
         dump_from(&s, paths, (tn_progress){.epoch = 0}, threads == 1 ? &one : &many);
         if (threads > 1) {
             assert_string_equal(one.data, many.data);
         }
-        tn_text_done(&many);
-        setup_close(&s);
     }
-    tn_text_done(&one);
 }
 
 TEST(epochs_differ_in_order_and_seeds_repeat_it)
 {
-    setup s;
+    setup s CLEANUP(setup_close);
     const char *paths[3];
-    tn_text first = {0};
-    tn_text again = {0};
-    tn_text second = {0};
+    tn_text first CLEANUP(tn_text_done) = {0};
+    tn_text again CLEANUP(tn_text_done) = {0};
+    tn_text second CLEANUP(tn_text_done) = {0};
     open_numbers(&s, 64, 1, 1000);
     make_files(&s, 600, paths);
     dump_from(&s, paths, (tn_progress){.epoch = 0}, &first);
@@ -85,10 +81,6 @@ TEST(epochs_differ_in_order_and_seeds_repeat_it)
     assert_string_equal(first.data, again.data);
     assert_string_not_equal(first.data, second.data);
     assert_int_equal(first.size > 0, 1);
-    tn_text_done(&first);
-    tn_text_done(&again);
-    tn_text_done(&second);
-    setup_close(&s);
 }
 
 typedef struct cut {
@@ -99,7 +91,7 @@ typedef struct cut {
 /* All of the stream, with every place where it may be taken up again. */
 static uint32_t dump_with_cuts(const setup *s, const tn_reader_opts *opts, tn_text *out, cut *cuts)
 {
-    tn_reader *reader = NULL;
+    tn_reader *reader FREED(tn_reader_close) = NULL;
     tn_batch *batch = NULL;
     uint32_t n = 0;
     assert_int_equal(tn_reader_open(&reader, s->schema, opts, NULL), TN_OK);
@@ -108,7 +100,6 @@ static uint32_t dump_with_cuts(const setup *s, const tn_reader_opts *opts, tn_te
         cuts[n++] = (cut){batch->progress, out->size};
         tn_reader_recycle(reader, batch);
     }
-    tn_reader_close(reader);
     return n;
 }
 
@@ -117,9 +108,9 @@ static void check_cuts(uint32_t shuffle, uint32_t threads)
     enum { CUTS_MAX = 256 };
     static cut cuts[CUTS_MAX];
     static cut later[CUTS_MAX];
-    setup s;
+    setup s CLEANUP(setup_close);
     const char *paths[3];
-    tn_text whole = {0};
+    tn_text whole CLEANUP(tn_text_done) = {0};
     open_numbers(&s, shuffle, threads, 500);
     make_files(&s, 400, paths);
     tn_reader_opts opts = {
@@ -128,7 +119,7 @@ static void check_cuts(uint32_t shuffle, uint32_t threads)
     assert_true(n > 20 && n < CUTS_MAX);
     assert_in_range(cuts[n - 1].progress.records, 390, 400); /* the last may be left out */
     for (uint32_t i = 0; i < n; i++) {
-        tn_text rest = {0};
+        tn_text rest CLEANUP(tn_text_done) = {0};
         opts.from = cuts[i].progress;
         uint32_t m = dump_with_cuts(&s, &opts, &rest, later);
         assert_int_equal(m, n - 1 - i);
@@ -136,10 +127,7 @@ static void check_cuts(uint32_t shuffle, uint32_t threads)
         for (uint32_t k = 0; k < m; k++) {
             assert_memory_equal(&later[k].progress, &cuts[i + 1 + k].progress, sizeof(tn_progress));
         }
-        tn_text_done(&rest);
     }
-    tn_text_done(&whole);
-    setup_close(&s);
 }
 
 TEST(the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped)
@@ -155,7 +143,7 @@ TEST(the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped)
 TEST(every_record_is_read_once_however_files_are_cut)
 {
     for (uint32_t bytes = 1; bytes < 200; bytes += bytes < 20 ? 1 : 37) {
-        setup s;
+        setup s CLEANUP(setup_close);
         const char *paths[3];
         unsigned char seen[300] = {0};
         tn_reader *reader = NULL;
@@ -174,26 +162,24 @@ TEST(every_record_is_read_once_however_files_are_cut)
         for (uint32_t i = 0; i < 300; i++) {
             assert_int_equal(seen[i], 1);
         }
-        setup_close(&s);
     }
 }
 
 TEST(a_tenth_of_the_negatives_is_kept_with_and_without_shuffle)
 {
     for (uint32_t shuffle = 0; shuffle <= 1000; shuffle += 1000) {
-        setup s;
         char config[128];
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         (void)snprintf(config, sizeof config,
                        "{data: {format: libsvm, shuffle: %u, negative_sampling: 0.1}}", shuffle);
-        setup_open(&s, config);
+        OPEN(setup, s, config);
         for (uint32_t i = 0; i < 20000; i++) {
             tn_text_addf(&text, "%u %u\n", i % 2, i);
         }
         const char *path = setup_file(&s, "rows", text.data, text.size);
         const tn_reader_opts opts = {
             .paths = {1, &path}, .batch_rows = 30000, .training = true, .seed = 5, .prefetch = 1};
-        tn_reader *reader = NULL;
+        tn_reader *reader FREED(tn_reader_close) = NULL;
         tn_batch *batch = NULL;
         tn_prior prior;
         assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
@@ -207,18 +193,15 @@ TEST(a_tenth_of_the_negatives_is_kept_with_and_without_shuffle)
         assert_int_equal(tn_reader_prior(reader, &prior, NULL), TN_OK);
         const double rate = prior.clicks / prior.weight;
         assert_true(rate > 0.88 && rate < 0.94);
-        tn_reader_close(reader);
-        tn_text_done(&text);
-        setup_close(&s);
     }
 }
 
 TEST(closing_early_never_hangs)
 {
     for (uint32_t batches = 0; batches < 12; batches++) {
-        setup s;
+        setup s CLEANUP(setup_close);
         const char *paths[3];
-        tn_reader *reader = NULL;
+        tn_reader *reader FREED(tn_reader_close) = NULL;
         tn_batch *batch = NULL;
         open_numbers(&s, batches % 2 * 100, 1 + batches % 4, 300);
         make_files(&s, 5000, paths);
@@ -235,16 +218,14 @@ TEST(closing_early_never_hangs)
             } while (status == TN_OK);
             assert_int_equal(status, TN_E_STOPPED);
         }
-        tn_reader_close(reader);
-        setup_close(&s);
     }
 }
 
 TEST(a_warm_reader_allocates_nothing)
 {
-    setup s;
+    setup s CLEANUP(setup_close);
     const char *paths[3];
-    tn_reader *reader = NULL;
+    tn_reader *reader FREED(tn_reader_close) = NULL;
     tn_batch *batch = NULL;
     open_numbers(&s, 256, 1, 1000000);
     make_files(&s, 300000, paths);
@@ -261,16 +242,13 @@ TEST(a_warm_reader_allocates_nothing)
     /* Nothing per batch. What is left is opening files, and blocks of rows, whose number depends on
      * how far the parsers ever ran ahead but has a bound. */
     assert_in_range(tn_mallocs() - before, 0, (n - 700) / 10);
-    tn_reader_close(reader);
-    setup_close(&s);
 }
 
 TEST(ids_and_places_come_along_when_wanted)
 {
-    setup s;
-    tn_reader *reader = NULL;
     tn_batch *batch = NULL;
-    setup_open(&s, "{data: {format: csv, record_id: id, group: u}, slots: [{name: u}]}");
+    OPEN(setup, s, "{data: {format: csv, record_id: id, group: u}, slots: [{name: u}]}");
+    tn_reader *reader FREED(tn_reader_close) = NULL;
     const char *path = setup_file(&s, "a.csv", "u,label,id\n5,1,r1\n,0,\n6,1,r3\n", 29);
     const tn_reader_opts opts = {
         .paths = {1, &path}, .batch_rows = 10, .want_ids = true, .prefetch = 1};
@@ -286,17 +264,14 @@ TEST(ids_and_places_come_along_when_wanted)
     assert_int_equal(batch->group[0], 5);
     assert_true(batch->group[1] == TN_NO_GROUP);
     assert_int_equal(batch->source[0], 0);
-    tn_reader_close(reader);
-    setup_close(&s);
 }
 
 TEST(a_window_is_permuted_by_the_stream_of_its_part)
 {
-    setup s;
-    tn_reader *reader = NULL;
     tn_batch *batch = NULL;
-    setup_open(&s, "{data: {format: libsvm, shuffle: 8, part_bytes: 32B}}");
-    tn_text text = {0};
+    OPEN(setup, s, "{data: {format: libsvm, shuffle: 8, part_bytes: 32B}}");
+    tn_reader *reader FREED(tn_reader_close) = NULL;
+    tn_text text CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < 32; i++) { /* four parts of eight rows */
         tn_text_addf(&text, "1 %u\n", i % 8);
     }
@@ -318,22 +293,18 @@ TEST(a_window_is_permuted_by_the_stream_of_its_part)
         tn_reader_recycle(reader, batch);
     }
     assert_int_equal(met, 1);
-    tn_reader_close(reader);
-    tn_text_done(&text);
-    setup_close(&s);
 }
 
 /* The labels of the first 16 rows of two files, of clicks and of others. */
 static uint32_t clicks_of_first(uint32_t shuffle)
 {
-    setup s;
-    tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     char config[100];
     (void)snprintf(config, sizeof config, "{data: {format: libsvm, shuffle: %u}}", shuffle);
-    setup_open(&s, config);
-    tn_text clicks = {0};
-    tn_text others = {0};
+    OPEN(setup, s, config);
+    tn_reader *reader FREED(tn_reader_close) = NULL;
+    tn_text clicks CLEANUP(tn_text_done) = {0};
+    tn_text others CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < 64; i++) {
         tn_text_addf(&clicks, "1 %u\n", i);
         tn_text_addf(&others, "0 %u\n", i);
@@ -349,10 +320,6 @@ static uint32_t clicks_of_first(uint32_t shuffle)
         n += batch->label[i] == 1;
     }
     tn_reader_recycle(reader, batch);
-    tn_reader_close(reader);
-    tn_text_done(&clicks);
-    tn_text_done(&others);
-    setup_close(&s);
     return n;
 }
 
@@ -369,14 +336,13 @@ enum { LINE = 1000, BLOCK = 256 << 10 };
  * reader has read `wanted` bytes, or ten seconds. How many it has read when it rests. */
 static uint64_t read_ahead(uint32_t window, uint32_t keys, uint64_t wanted)
 {
-    setup s;
     char text[100];
     char line[LINE + 1];
-    tn_text rows = {0};
-    tn_reader *reader = NULL;
+    tn_text rows CLEANUP(tn_text_done) = {0};
     tn_batch *batch = NULL;
     (void)snprintf(text, sizeof text, "{data: {format: libsvm, shuffle: %u, readers: 1}}", window);
-    setup_open(&s, text);
+    OPEN(setup, s, text);
+    tn_reader *reader FREED(tn_reader_close) = NULL;
     memset(line, ' ', LINE);
     line[0] = '1';
     for (uint32_t i = 0; i < keys; i++) {
@@ -397,9 +363,6 @@ static uint64_t read_ahead(uint32_t window, uint32_t keys, uint64_t wanted)
     }
     (void)usleep(100000);
     const uint64_t got = setup_bytes_read() - before;
-    tn_reader_close(reader);
-    tn_text_done(&rows);
-    setup_close(&s);
     return got;
 }
 
@@ -417,7 +380,7 @@ TEST(the_next_window_is_parsed_while_one_is_handed_out_within_limits)
 
 TEST(running_out_of_memory_ends_the_stream_wherever_it_happens)
 {
-    setup s;
+    setup s CLEANUP(setup_close);
     const char *paths[3];
     open_numbers(&s, 20, 2, 500);
     make_files(&s, 200, paths);
@@ -434,7 +397,6 @@ TEST(running_out_of_memory_ends_the_stream_wherever_it_happens)
     }
     tn_alloc_fail_at(0);
     assert_true(nth > 20);
-    setup_close(&s);
 }
 
 enum { ROWS = 20000, ROUNDS = 12 };
@@ -456,10 +418,8 @@ static uint64_t checksum(setup *s, const char *path, uint32_t epoch)
                            .seed = 1,
                            .from = {.epoch = epoch},
                            .prefetch = 2};
-    tn_reader *reader = NULL;
-    if (tn_reader_open(&reader, s->schema, &opts, &s->err) != TN_OK) {
-        fail_msg("%s", s->err.text);
-    }
+    tn_reader *reader FREED(tn_reader_close) = NULL;
+    assert_ok(tn_reader_open(&reader, s->schema, &opts, &s->err), s->err.text);
     assert_true(tn_reader_n_parts(reader) > 20);
     tn_batch *batch = NULL;
     tn_status status;
@@ -476,22 +436,19 @@ static uint64_t checksum(setup *s, const char *path, uint32_t epoch)
     if (status != TN_END) {
         fail_msg("%s", s->err.text);
     }
-    tn_reader_close(reader);
     return sum;
 }
 
 TEST(a_head_is_read_once_however_parts_are_visited)
 {
-    setup s;
-    setup_open(&s, "{data: {format: csv, shuffle: 512, readers: 4, part_bytes: 16kB}, "
-                   "slots: [{name: a}, {name: b}, {name: c}]}");
-    tn_text csv = {0};
+    OPEN(setup, s,
+         "{data: {format: csv, shuffle: 512, readers: 4, part_bytes: 16kB}, "
+         "slots: [{name: a}, {name: b}, {name: c}]}");
+    tn_text csv CLEANUP(tn_text_done) = {0};
     make_csv(&csv);
     const char *path = setup_file(&s, "rows.csv", csv.data, csv.size);
     uint64_t first = checksum(&s, path, 0);
     for (uint32_t epoch = 1; epoch < ROUNDS; epoch++) {
         assert_true(checksum(&s, path, epoch) == first);
     }
-    tn_text_done(&csv);
-    setup_close(&s);
 }

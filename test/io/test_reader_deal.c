@@ -3,10 +3,9 @@
 #include "support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
+
+CLOSER(tn_reader_close);
 
 enum { ROWS = 900, PARTS_MAX = 64, LINES_MAX = 2 * ROWS };
 
@@ -100,13 +99,12 @@ static const char *path;
 
 static void begin(setup *s)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     setup_open(s, "{data: {format: libsvm, shuffle: 30, part_bytes: 700B}}");
     for (uint32_t i = 0; i < ROWS; i++) {
         tn_text_addf(&text, "%u %u:%u\n", i % 3 == 0, 1 + i, 1 + i % 4);
     }
     path = setup_file(s, "rows", tn_text_str(&text), text.size);
-    tn_text_done(&text);
 }
 
 static tn_reader_opts opts_of(const tn_dealer *dealer)
@@ -139,10 +137,10 @@ static void dump_dealt(const setup *s, table *t, tn_text *out)
 
 TEST(all_parts_in_order_are_the_whole_stream)
 {
-    setup s;
-    table t;
-    tn_text whole = {0};
-    tn_text dealt = {0};
+    setup s CLEANUP(setup_close);
+    table t CLEANUP(table_end);
+    tn_text whole CLEANUP(tn_text_done) = {0};
+    tn_text dealt CLEANUP(tn_text_done) = {0};
     begin(&s);
     table_begin(&t);
     for (t.n = 0; t.n < n_parts(&s); t.n++) {
@@ -152,10 +150,6 @@ TEST(all_parts_in_order_are_the_whole_stream)
     setup_dump(&s, &opts, &whole);
     dump_dealt(&s, &t, &dealt);
     assert_string_equal(tn_text_str(&whole), tn_text_str(&dealt));
-    tn_text_done(&whole);
-    tn_text_done(&dealt);
-    table_end(&t);
-    setup_close(&s);
 }
 
 static int by_text(const void *a, const void *b)
@@ -182,19 +176,18 @@ TEST(readers_that_share_an_epoch_read_every_row_once)
 {
     static char *one[LINES_MAX];
     static char *many[LINES_MAX];
-    setup s;
-    tn_text whole = {0};
-    tn_text shared = {0};
+    setup s CLEANUP(setup_close);
+    tn_text whole CLEANUP(tn_text_done) = {0};
+    tn_text shared CLEANUP(tn_text_done) = {0};
     begin(&s);
     uint32_t parts = n_parts(&s);
     for (uint32_t rank = 0; rank < 3; rank++) {
-        table t;
+        table t CLEANUP(table_end);
         table_begin(&t);
         for (uint32_t i = rank; i < parts; i += 3) {
             t.part[t.n++] = (tn_dealt){.place = i};
         }
         dump_dealt(&s, &t, &shared);
-        table_end(&t);
     }
     tn_reader_opts opts = opts_of(NULL);
     setup_dump(&s, &opts, &whole);
@@ -204,9 +197,6 @@ TEST(readers_that_share_an_epoch_read_every_row_once)
     for (uint32_t i = 0; i < n; i++) {
         assert_string_equal(one[i], many[i]);
     }
-    tn_text_done(&whole);
-    tn_text_done(&shared);
-    setup_close(&s);
 }
 
 /* Reads up to `batches`; the place of the last one. */
@@ -214,7 +204,7 @@ static tn_progress read_some(const setup *s, table *t, uint32_t batches, tn_text
 {
     const tn_dealer dealer = {.next = deal, .arg = t};
     tn_reader_opts opts = opts_of(&dealer);
-    tn_reader *reader = NULL;
+    tn_reader *reader FREED(tn_reader_close) = NULL;
     tn_batch *batch = NULL;
     tn_progress at = {0};
     assert_int_equal(tn_reader_open(&reader, s->schema, &opts, NULL), TN_OK);
@@ -224,19 +214,18 @@ static tn_progress read_some(const setup *s, table *t, uint32_t batches, tn_text
         setup_dump_batch(batch, out);
         tn_reader_recycle(reader, batch);
     }
-    tn_reader_close(reader);
     return at;
 }
 
 TEST(a_reader_goes_on_within_a_part_that_it_is_dealt)
 {
-    setup s;
+    setup s CLEANUP(setup_close);
     begin(&s);
     uint32_t parts = n_parts(&s);
     for (uint32_t batches = 1; batches < 60; batches += 9) {
-        table t;
-        tn_text whole = {0};
-        tn_text text = {0};
+        table t CLEANUP(table_end);
+        tn_text whole CLEANUP(tn_text_done) = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         tn_dealt in = {0};
         table_begin(&t);
         for (uint32_t i = parts; i > 0; i -= i < 2 ? 1 : 2) { /* backwards, every other */
@@ -251,18 +240,14 @@ TEST(a_reader_goes_on_within_a_part_that_it_is_dealt)
         tn_progress rest = read_some(&s, &t, UINT32_MAX, &text, &in);
         assert_string_equal(tn_text_str(&whole), tn_text_str(&text));
         assert_int_equal(at.records + rest.records, end.records);
-        tn_text_done(&whole);
-        tn_text_done(&text);
-        table_end(&t);
     }
-    setup_close(&s);
 }
 
 TEST(rows_do_not_wait_for_a_part_that_is_not_dealt_yet)
 {
-    setup s;
-    table t;
-    tn_reader *reader = NULL;
+    setup s CLEANUP(setup_close);
+    table t CLEANUP(table_end);
+    tn_reader *reader FREED(tn_reader_close) = NULL;
     tn_batch *batch = NULL;
     begin(&s);
     table_begin(&t);
@@ -301,9 +286,6 @@ TEST(rows_do_not_wait_for_a_part_that_is_not_dealt_yet)
     } while (tn_reader_next(reader, &batch, NULL) == TN_OK);
     assert_int_equal(await_flushed(&t, 2), batches);
     assert_int_equal(t.records, records);
-    tn_reader_close(reader);
-    table_end(&t);
-    setup_close(&s);
 }
 
 static tn_status look_at_parts(void *arg, const tn_reader *reader, tn_error *err)
@@ -316,10 +298,10 @@ static tn_status look_at_parts(void *arg, const tn_reader *reader, tn_error *err
 /* Who has the parts may wait for the rate before it learns. */
 TEST(without_a_part_there_is_no_prior_to_wait_for)
 {
-    setup s;
-    table t;
+    setup s CLEANUP(setup_close);
+    table t CLEANUP(table_end);
     tn_prior prior;
-    tn_reader *reader = NULL;
+    tn_reader *reader FREED(tn_reader_close) = NULL;
     begin(&s);
     table_begin(&t);
     t.n = 1;
@@ -336,14 +318,11 @@ TEST(without_a_part_there_is_no_prior_to_wait_for)
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
     tn_reader_recycle(reader, batch);
     assert_int_equal(tn_reader_prior(reader, &prior, NULL), TN_OK);
-    tn_reader_close(reader);
-    table_end(&t);
-    setup_close(&s);
 }
 
 TEST(a_dealer_may_refuse_the_data)
 {
-    setup s;
+    setup s CLEANUP(setup_close);
     uint32_t n = 0;
     tn_error err = {0};
     tn_reader *reader = NULL;
@@ -354,14 +333,13 @@ TEST(a_dealer_may_refuse_the_data)
     assert_string_equal(err.text, "not these");
     assert_null(reader);
     assert_true(n > 1);
-    setup_close(&s);
 }
 
 TEST(a_reader_that_waits_for_a_part_can_be_stopped)
 {
-    setup s;
-    table t;
-    tn_reader *reader = NULL;
+    setup s CLEANUP(setup_close);
+    table t CLEANUP(table_end);
+    tn_reader *reader FREED(tn_reader_close) = NULL;
     tn_batch *batch = NULL;
     begin(&s);
     table_begin(&t);
@@ -377,15 +355,12 @@ TEST(a_reader_that_waits_for_a_part_can_be_stopped)
     (void)pthread_mutex_unlock(&t.lock);
     tn_reader_stop(reader);
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_E_STOPPED);
-    tn_reader_close(reader);
-    table_end(&t);
-    setup_close(&s);
 }
 
 TEST(the_failure_of_a_dealer_ends_the_stream)
 {
-    setup s;
-    table t;
+    setup s CLEANUP(setup_close);
+    table t CLEANUP(table_end);
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     tn_error err = {0};
@@ -400,6 +375,4 @@ TEST(the_failure_of_a_dealer_ends_the_stream)
     tn_reader_close(reader);
     t.last = TN_END;
     assert_int_equal(setup_drain(&s, &opts, NULL), TN_END); /* a reader without a part */
-    table_end(&t);
-    setup_close(&s);
 }

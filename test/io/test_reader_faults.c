@@ -6,8 +6,6 @@
 #include "support/test.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +14,7 @@ TEST(bad_records_end_the_stream_or_are_counted)
     static const char rows[] = "1 1\n0 x\n1 2\n\n7 3\n0 4:y\n1 5\n";
     const char *allowed[] = {"0", "2", "3", "100%"};
     for (uint32_t i = 0; i < 4; i++) {
-        setup s;
+        setup s CLEANUP(setup_close);
         char config[128];
         tn_reader *reader = NULL;
         tn_batch *batch = NULL;
@@ -34,7 +32,7 @@ TEST(bad_records_end_the_stream_or_are_counted)
         assert_true(i != 1 || strstr(err.text, "rows:6:5: error: expected a number, found \"y\""));
         if (status == TN_OK) {
             tn_read_counts counts;
-            tn_text reasons = {0};
+            tn_text reasons CLEANUP(tn_text_done) = {0};
             assert_int_equal(batch->rows, 3);
             assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_END);
             tn_reader_counts(reader, &counts);
@@ -49,10 +47,8 @@ TEST(bad_records_end_the_stream_or_are_counted)
                                 "1\0expected a number\0"
                                 "1\0",
                                 reasons.size);
-            tn_text_done(&reasons);
         }
         tn_reader_close(reader);
-        setup_close(&s);
     }
 }
 
@@ -75,10 +71,9 @@ TEST(what_cannot_be_read_is_named)
 
 TEST(a_share_of_bad_records_is_judged_from_ten_thousand_on_and_at_the_end)
 {
-    setup s;
     tn_error err = {0};
-    tn_text text = {0};
-    setup_open(&s, "{data: {format: libsvm, bad_records_max: 1%}}");
+    tn_text text CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, "{data: {format: libsvm, bad_records_max: 1%}}");
     for (uint32_t i = 0; i < 9000; i++) {
         tn_text_adds(&text, i % 50 == 0 ? "x\n" : "1 2\n");
     }
@@ -97,15 +92,13 @@ TEST(a_share_of_bad_records_is_judged_from_ten_thousand_on_and_at_the_end)
     assert_int_equal(setup_drain(&s, &opts, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "rows:"));
     assert_non_null(strstr(err.text, "records are bad, more than data.bad_records_max (1%)"));
-    tn_text_done(&text);
-    setup_close(&s);
 }
 
 TEST(data_without_a_good_record_are_refused_whatever_is_allowed)
 {
     static const char *const allowed[] = {"1000", "100%"};
     for (uint32_t i = 0; i < 2; i++) {
-        setup s;
+        setup s CLEANUP(setup_close);
         char config[128];
         tn_error err = {0};
         (void)snprintf(config, sizeof config, "{data: {format: libsvm, bad_records_max: '%s'}}",
@@ -117,13 +110,11 @@ TEST(data_without_a_good_record_are_refused_whatever_is_allowed)
         assert_non_null(strstr(err.text, "no record is good: all 2 are bad"));
         path = setup_file(&s, "rows", "x\n\ny\n1 2\n", 9);
         assert_int_equal(setup_drain(&s, &opts, &err), TN_END);
-        setup_close(&s);
     }
 }
 
 TEST(standard_input_is_one_part_and_waiting_for_it_can_be_stopped)
 {
-    setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     int ends[2];
@@ -131,7 +122,7 @@ TEST(standard_input_is_one_part_and_waiting_for_it_can_be_stopped)
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
     assert_int_equal(write(ends[1], "1 2\n0 3\n", 8), 8);
-    setup_open(&s, "{data: {format: libsvm}}");
+    OPEN(setup, s, "{data: {format: libsvm}}");
     const char *path = "-";
     const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 1, .prefetch = 1};
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
@@ -151,26 +142,22 @@ TEST(standard_input_is_one_part_and_waiting_for_it_can_be_stopped)
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_END);
     tn_reader_close(reader);
     assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
-    setup_close(&s);
 }
 
 TEST(a_share_of_nothing_is_none)
 {
-    setup s;
     tn_error err = {0};
-    setup_open(&s, "{data: {format: libsvm, bad_records_max: 0%}}");
+    OPEN(setup, s, "{data: {format: libsvm, bad_records_max: 0%}}");
     const char *path = setup_file(&s, "rows", "1 2\nx\n1 3\n", 10);
     const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 4, .prefetch = 1};
     assert_int_equal(setup_drain(&s, &opts, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "/rows:2:1: error: expected a label"));
-    setup_close(&s);
 }
 
 TEST(bad_records_without_memory_end_the_stream)
 {
-    setup s;
-    tn_text text = {0};
-    setup_open(&s, "{data: {format: libsvm, bad_records_max: 100%, part_bytes: 200B}}");
+    tn_text text CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, "{data: {format: libsvm, bad_records_max: 100%, part_bytes: 200B}}");
     for (uint32_t i = 0; i < 100; i++) {
         tn_text_addf(&text, "x %u\n1 %u\n", i, i);
     }
@@ -187,8 +174,6 @@ TEST(bad_records_without_memory_end_the_stream)
     }
     tn_alloc_fail_at(0);
     assert_true(nth > 20);
-    tn_text_done(&text);
-    setup_close(&s);
 }
 
 /* Opening waits until the reader has opened the other end. */
@@ -203,12 +188,11 @@ static tn_status write_two_rows(void *path, tn_error *err)
 
 TEST(a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped)
 {
-    setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     tn_thread *writer = NULL;
     char path[300];
-    setup_open(&s, "{data: {format: libsvm}}");
+    OPEN(setup, s, "{data: {format: libsvm}}");
     (void)snprintf(path, sizeof path, "%s/pipe", s.dir);
     assert_int_equal(mkfifo(path, 0600), 0);
     const char *paths = path;
@@ -236,7 +220,6 @@ TEST(a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped)
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_END);
     assert_int_equal(tn_thread_join(writer, NULL), TN_OK);
     tn_reader_close(reader);
-    setup_close(&s);
 }
 
 static void end_what_hangs(void)

@@ -7,9 +7,6 @@
 #include "io/rows/rows.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 typedef struct seen {
     tn_text text;   /* raw records, '|' between */
     tn_text faults; /* one on a line */
@@ -18,21 +15,17 @@ typedef struct seen {
     size_t line;
 } seen;
 
-static int set_up(void **state)
+SET_UP
 {
     static datasets d;
     datasets_open(&d, 2);
     *state = &d;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     datasets_close(*state);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static tn_status see_block(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
@@ -78,9 +71,8 @@ static tn_status run(datasets *d, const char *yaml, const char *name, seen *s,
     return tn_row_scan_run(&in, &visitor, counts, &d->err);
 }
 
-TEST(records_come_in_order_with_their_bytes)
+TEST_ON(datasets *d, records_come_in_order_with_their_bytes)
 {
-    datasets *d = *state;
     seen s = {0};
     tn_row_scan_counts n;
     static const char text[] = "\xef\xbb\xbf# note\n1 5\r\n\n0 6:2 # x\n  \n1 7";
@@ -95,11 +87,10 @@ TEST(records_come_in_order_with_their_bytes)
 }
 
 /* More than one block, and records across their borders. */
-TEST(blocks_join_without_a_seam)
+TEST_ON(datasets *d, blocks_join_without_a_seam)
 {
-    datasets *d = *state;
     enum { LINE = 41, N = 250000 };
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < N; i++) {
         tn_text_addf(&text, "1 %039u\n", i);
     }
@@ -115,13 +106,11 @@ TEST(blocks_join_without_a_seam)
     assert_int_equal(n.bad, 0);
     assert_int_equal(s.at, text.size);
     seen_done(&s);
-    tn_text_done(&text);
 }
 
-TEST(a_record_larger_than_a_block_is_read)
+TEST_ON(datasets *d, a_record_larger_than_a_block_is_read)
 {
-    datasets *d = *state;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_text_adds(&text, "1 1\n0");
     for (uint32_t i = 0; i < 900000; i++) {
         tn_text_addf(&text, " %u:0.5", 1000000 + i);
@@ -139,13 +128,11 @@ TEST(a_record_larger_than_a_block_is_read)
     assert_int_equal(n.bad, 1);
     assert_non_null(strstr(s.faults.data, "a:2:1: error: record longer than record_bytes_max"));
     seen_done(&s);
-    tn_text_done(&text);
 }
 
-TEST(every_fault_is_told_with_its_line)
+TEST_ON(datasets *d, every_fault_is_told_with_its_line)
 {
-    datasets *d = *state;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 1; i <= 300000; i++) {
         tn_text_adds(&text, i % 100000 == 7 ? "1 x 222222222222222\n" : "1 4 222222222222222\n");
     }
@@ -165,12 +152,10 @@ TEST(every_fault_is_told_with_its_line)
         assert_non_null(at);
     }
     seen_done(&s);
-    tn_text_done(&text);
 }
 
-TEST(without_a_listener_the_first_fault_ends_the_pass)
+TEST_ON(datasets *d, without_a_listener_the_first_fault_ends_the_pass)
 {
-    datasets *d = *state;
     datasets_write(d, "a", "1 3\n1 y\n1 z\n", 12);
     tn_dataset *set = datasets_bind(d, "{data: {format: libsvm}}", 0);
     const char *path = datasets_path(d, "a");
@@ -182,9 +167,8 @@ TEST(without_a_listener_the_first_fault_ends_the_pass)
     assert_non_null(strstr(d->err.text, "a:2:3: error"));
 }
 
-TEST(odd_files_are_told_apart)
+TEST_ON(datasets *d, odd_files_are_told_apart)
 {
-    datasets *d = *state;
     seen s = {0};
     tn_row_scan_counts n;
     datasets_write(d, "empty", "", 0);

@@ -9,16 +9,12 @@
 #include "setup.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 TEST(slots_numbers_and_groups_get_their_places)
 {
-    setup s;
-    setup_open(&s, "{data: {format: tsv, header: true, group: u}, slots: [{name: user, column: u},"
-                   " {name: price, as: value}, {name: item, share: things}, {name: age, as: value},"
-                   " {name: hist, share: things}, {name: w, as: weighted}]}");
+    OPEN(setup, s,
+         "{data: {format: tsv, header: true, group: u}, slots: [{name: user, column: u},"
+         " {name: price, as: value}, {name: item, share: things}, {name: age, as: value},"
+         " {name: hist, share: things}, {name: w, as: weighted}]}");
     const tn_schema *schema = s.schema;
     assert_int_equal(schema->n_specs, 6);
     assert_int_equal(schema->n_slots, 4);
@@ -31,17 +27,15 @@ TEST(slots_numbers_and_groups_get_their_places)
     assert_int_equal(schema->spec[1].slot, TN_NOWHERE);
     assert_ptr_equal(schema->group_spec, &schema->spec[0]);
     assert_true(schema->spec[1].type == TN_SIGN_FLOAT);
-    setup_close(&s);
 }
 
 static void check_fault(const char *config, const char *words)
 {
-    setup s;
+    setup s CLEANUP(setup_close);
     assert_int_equal(setup_try(&s, config), TN_E_CONFIG);
     if (strstr(tn_text_str(&s.diag.text), words) == NULL) {
         assert_string_equal(tn_text_str(&s.diag.text), words);
     }
-    setup_close(&s);
 }
 
 /* Appends every option of a slot as text. */
@@ -56,19 +50,13 @@ static void add_options(tn_text *out, const tn_slot_opts *slot)
 
 TEST(a_slot_that_nobody_lists_has_the_options_of_an_empty_row)
 {
-    setup found;
-    setup listed;
-    tn_text one = {0};
-    tn_text other = {0};
-    setup_open(&found, "{data: {format: libsvm}}");
-    setup_open(&listed, "{data: {format: libsvm}, slots: [{name: _}]}");
+    tn_text one CLEANUP(tn_text_done) = {0};
+    tn_text other CLEANUP(tn_text_done) = {0};
+    OPEN(setup, found, "{data: {format: libsvm}}");
+    OPEN(setup, listed, "{data: {format: libsvm}, slots: [{name: _}]}");
     add_options(&one, found.schema->slot[0]->opts);
     add_options(&other, listed.schema->slot[0]->opts);
     assert_string_equal(one.data, other.data);
-    tn_text_done(&one);
-    tn_text_done(&other);
-    setup_close(&found);
-    setup_close(&listed);
 }
 
 /* A float as a key: buckets, whose bounds the data will give. A number as a value: its distance
@@ -146,12 +134,12 @@ TEST(contradictions_are_found_before_anything_is_read)
 
 TEST(transforms_give_the_numbers_of_the_document)
 {
-    setup s;
-    setup_open(&s, "{data: {format: csv}, slots: [{name: a, as: value, transform: log}, {name: b, "
-                   "as: value, transform: {minmax: [-1, 3]}}, {name: c, as: value, transform: "
-                   "{zscore: [2, 4]}}, {name: d, as: value, transform: {zscore: [2, 0]}}, {name: "
-                   "e, as: value, transform: zscore}, {name: f, type: float, transform: {buckets: "
-                   "[18, 25.5, 35]}}]}");
+    OPEN(setup, s,
+         "{data: {format: csv}, slots: [{name: a, as: value, transform: log}, {name: b, "
+         "as: value, transform: {minmax: [-1, 3]}}, {name: c, as: value, transform: "
+         "{zscore: [2, 4]}}, {name: d, as: value, transform: {zscore: [2, 0]}}, {name: "
+         "e, as: value, transform: zscore}, {name: f, type: float, transform: {buckets: "
+         "[18, 25.5, 35]}}]}");
     const tn_slot_spec *spec = s.schema->spec;
     assert_true(fabsf(tn_transform_value(&spec[0].transform, -1.5) + 0.916290732F) < 1e-7F);
     assert_true(tn_transform_value(&spec[0].transform, 0) == 0);
@@ -167,16 +155,15 @@ TEST(transforms_give_the_numbers_of_the_document)
     for (uint32_t i = 0; i < 7; i++) {
         assert_int_equal(tn_transform_sign(&spec[5].transform, v[i]), bucket[i]);
     }
-    setup_close(&s);
 }
 
 /* The signs that a row of each text gets in a slot, whose key is not mixed with anything else. */
 static void expect_signs(const char *slot, const char *const *text, const char *want)
 {
-    setup s;
-    tn_parsed parsed;
-    tn_text in = {0};
-    tn_text have = {0};
+    setup s CLEANUP(setup_close);
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    tn_text in CLEANUP(tn_text_done) = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
     char config[200];
     (void)snprintf(config, sizeof config, "{data: {format: csv}, slots: [{name: a, %s}]}", slot);
     setup_open(&s, config);
@@ -192,10 +179,6 @@ static void expect_signs(const char *slot, const char *const *text, const char *
     }
     tn_text_adds(&have, tn_text_str(&parsed.messages));
     assert_string_equal(tn_text_str(&have), want);
-    setup_parsed_free(&parsed);
-    setup_close(&s);
-    tn_text_done(&in);
-    tn_text_done(&have);
 }
 
 TEST(a_date_is_one_in_every_type_and_writing)
@@ -276,16 +259,15 @@ TEST(a_number_meets_its_bound_as_it_is_read)
     expect_signs(times, seconds, "1 2 2 2 ");
 
     /* what holds float32: the nearest to a bound is the bound, but of whole numbers */
-    setup s;
-    setup_open(&s, "{data: {format: csv}, slots: [{name: a, type: float, transform: {buckets: [.1, "
-                   ".3, .5, .7, 1.1, 1700000060]}}]}");
+    OPEN(setup, s,
+         "{data: {format: csv}, slots: [{name: a, type: float, transform: {buckets: [.1, "
+         ".3, .5, .7, 1.1, 1700000060]}}]}");
     const tn_transform *t = &s.schema->spec[0].transform;
     const float single[] = {.1F, .3F, .5F, .7F, 0.699999F, 1.1F, 1.7e9F};
     const uint64_t want[] = {1, 2, 3, 4, 3, 5, 5};
     for (uint32_t i = 0; i < 7; i++) {
         assert_int_equal(tn_transform_sign(t, tn_transform_of_single(t, single[i])), want[i]);
     }
-    setup_close(&s);
 }
 
 TEST(quantiles_come_from_a_file)
@@ -305,12 +287,11 @@ TEST(quantiles_come_from_a_file)
 TEST(a_file_of_many_bounds_asks_for_its_memory)
 {
     enum { BOUNDS = 20000 };
-    setup files;
     setup s;
-    tn_text bounds = {0};
-    tn_text config = {0};
+    tn_text bounds CLEANUP(tn_text_done) = {0};
+    tn_text config CLEANUP(tn_text_done) = {0};
     bool asked = false;
-    setup_open(&files, "{data: {format: csv}, slots: [{name: a}]}");
+    OPEN(setup, files, "{data: {format: csv}, slots: [{name: a}]}");
     for (uint32_t i = 0; i < BOUNDS; i++) {
         tn_text_addf(&bounds, "%u\n", i);
     }
@@ -330,18 +311,15 @@ TEST(a_file_of_many_bounds_asks_for_its_memory)
         }
     }
     assert_true(asked);
-    tn_text_done(&bounds);
-    tn_text_done(&config);
-    setup_close(&files);
 }
 
 /* Values of slot 0, as "sign:x sign:x ..", of the first row of a libffm line. */
 static void check_rule(const char *rule, const char *line, const char *expected)
 {
     setup s;
-    tn_parsed parsed;
-    tn_text config = {0};
-    tn_text got = {0};
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    tn_text config CLEANUP(tn_text_done) = {0};
+    tn_text got CLEANUP(tn_text_done) = {0};
     tn_text_addf(&config,
                  "{data: {format: libffm}, slots: [{name: a, field: 0%s}, {name: b, field: 1}]}",
                  rule);
@@ -357,9 +335,6 @@ static void check_rule(const char *rule, const char *line, const char *expected)
                             ? strchr(tn_parsed_message(&parsed, 0), ':') + strlen(":1:1: error: ")
                             : tn_text_str(&got),
                         expected);
-    tn_text_done(&got);
-    tn_text_done(&config);
-    setup_parsed_free(&parsed);
     setup_close(&s);
 }
 
@@ -382,10 +357,9 @@ TEST(rules_of_whole_slots_are_applied_in_order)
 
 TEST(many_duplicates_are_found_without_delay)
 {
-    setup s;
-    tn_parsed parsed;
-    tn_text text = {0};
-    setup_open(&s, "{data: {format: libsvm}, slots: [{name: a, duplicates: sum}]}");
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    tn_text text CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, "{data: {format: libsvm}, slots: [{name: a, duplicates: sum}]}");
     tn_text_adds(&text, "1");
     for (uint32_t i = 0; i < 300000; i++) {
         tn_text_addf(&text, " %u", i % 100000);
@@ -394,17 +368,13 @@ TEST(many_duplicates_are_found_without_delay)
     assert_int_equal(parsed.n_bad, 0);
     assert_int_equal(parsed.rows->n_entries, 100000);
     assert_true(parsed.rows->entry[99999].value == 3);
-    setup_parsed_free(&parsed);
-    tn_text_done(&text);
-    setup_close(&s);
 }
 
 TEST(a_row_of_too_many_values_is_an_error)
 {
-    setup s;
-    tn_parsed parsed;
-    tn_text text = {0};
-    setup_open(&s, "{data: {format: libsvm}}");
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    tn_text text CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, "{data: {format: libsvm}}");
     tn_text_adds(&text, "1");
     for (uint32_t i = 0; i <= TN_VALUES_MAX; i++) {
         tn_text_adds(&text, i == TN_VALUES_MAX ? " 8\n0 1\n" : " 7");
@@ -413,7 +383,4 @@ TEST(a_row_of_too_many_values_is_an_error)
     assert_int_equal(parsed.n_bad, 1);
     assert_non_null(strstr(tn_parsed_message(&parsed, 0), "more than 1048576 values in a row"));
     assert_int_equal(parsed.rows->n, 1);
-    setup_parsed_free(&parsed);
-    tn_text_done(&text);
-    setup_close(&s);
 }

@@ -8,9 +8,6 @@
 #include "setup.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* The Example of 107 bytes and the SequenceExample of 45. */
 static const char example_hex[] =
     "0a690a0e0a056c6162656c12051a030a01010a180a0369647312111a0f0a0d03ac02ffffffffffffffffff010a1a0a"
@@ -40,10 +37,9 @@ static void add_frame(tn_text *out, const void *data, size_t size)
 
 static void add_framed_hex(tn_text *out, const char *hex)
 {
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     add_hex(&bytes, hex);
     add_frame(out, tn_text_str(&bytes), bytes.size);
-    tn_text_done(&bytes);
 }
 
 /* Cuts all records off some bytes, in windows that grow by `step`; the number of them. */
@@ -77,8 +73,8 @@ static void open_plain(setup *s)
 
 TEST(golden_tfrecord_frames)
 {
-    setup s;
-    tn_text bytes = {0};
+    setup s CLEANUP(setup_close);
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     open_plain(&s);
     add_hex(&bytes, "000000000000000029039807d8ea82a2");
@@ -88,8 +84,6 @@ TEST(golden_tfrecord_frames)
         assert_int_equal(cut_all(&s, &bytes, steps[i], &err), 2);
     }
     assert_int_equal(err.code, TN_OK);
-    tn_text_done(&bytes);
-    setup_close(&s);
 }
 
 static uint64_t sign_of(const setup *s, const tn_rows *rows, uint32_t entry)
@@ -100,9 +94,9 @@ static uint64_t sign_of(const setup *s, const tn_rows *rows, uint32_t entry)
 
 TEST(golden_example_of_107_bytes)
 {
-    setup s;
-    tn_parsed parsed;
-    tn_text bytes = {0};
+    setup s CLEANUP(setup_close);
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     open_plain(&s);
     add_framed_hex(&bytes, example_hex);
     assert_int_equal(bytes.size, 107 + 16);
@@ -120,17 +114,13 @@ TEST(golden_example_of_107_bytes)
     }
     assert_true(sign_of(&s, rows, 6) == UINT64_C(0xd24ec4f1a98c6e5b));
     assert_true(rows->row[0].label == 1 && rows->row[0].at == 12);
-    setup_parsed_free(&parsed);
-    tn_text_done(&bytes);
-    setup_close(&s);
 }
 
 TEST(golden_sequence_example_of_45_bytes)
 {
-    setup s;
     tn_parsed parsed;
-    tn_text bytes = {0};
-    setup_open(&s, "{data: {format: tfrecord}, slots: [{name: hist}]}");
+    tn_text bytes CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, "{data: {format: tfrecord}, slots: [{name: hist}]}");
     add_framed_hex(&bytes, sequence_hex);
     assert_int_equal(bytes.size, 45 + 16);
     setup_parse(&s, bytes.data, bytes.size, &parsed);
@@ -146,21 +136,19 @@ TEST(golden_sequence_example_of_45_bytes)
     assert_int_equal(parsed.rows->n_entries, 2);
     assert_int_equal(sign_of(&s, parsed.rows, 1), 8);
     setup_parsed_free(&parsed);
-    tn_text_done(&bytes);
-    setup_close(&s);
 }
 
 TEST(steps_of_several_values_are_joined_where_the_slot_says_so)
 {
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     static const char *const slots[] = {"{name: hist, step_pool: concat}",
                                         "{name: hist, step_pool: concat, max_len: 2}",
                                         "{name: hist, step_pool: concat, max_len: 2, keep: first}"};
     static const uint64_t want[][3] = {{7, 8, 9}, {8, 9}, {7, 8}};
     add_framed_hex(&bytes, sequence_hex);
     for (uint32_t i = 0; i < 3; i++) {
-        setup s;
-        tn_parsed parsed;
+        setup s CLEANUP(setup_close);
+        tn_parsed parsed CLEANUP(setup_parsed_free);
         char config[200];
         (void)snprintf(config, sizeof config, "{data: {format: tfrecord}, slots: [%s]}", slots[i]);
         setup_open(&s, config);
@@ -170,16 +158,13 @@ TEST(steps_of_several_values_are_joined_where_the_slot_says_so)
         for (uint32_t k = 0; k < parsed.rows->n_entries; k++) {
             assert_int_equal(sign_of(&s, parsed.rows, k), want[i][k]);
         }
-        setup_parsed_free(&parsed);
-        setup_close(&s);
     }
-    tn_text_done(&bytes);
 }
 
 /* One feature with the given bytes as its Feature, beside a label. */
 static void add_example(tn_text *out, const char *name, const void *feature, size_t size)
 {
-    tn_text message = {0};
+    tn_text message CLEANUP(tn_text_done) = {0};
     size_t features = tn_proto_begin(&message, 1);
     size_t entry = tn_proto_begin(&message, 1);
     tn_proto_add_bytes(&message, 2, "\x1a\x03\x0a\x01\x01", 5); /* the value before the key */
@@ -191,7 +176,6 @@ static void add_example(tn_text *out, const char *name, const void *feature, siz
     tn_proto_end(&message, entry);
     tn_proto_end(&message, features);
     add_frame(out, message.data, message.size);
-    tn_text_done(&message);
 }
 
 typedef struct sample {
@@ -201,12 +185,11 @@ typedef struct sample {
 
 static void check_samples(const char *config, const sample *samples, uint32_t n)
 {
-    setup s;
-    setup_open(&s, config);
+    OPEN(setup, s, config);
     for (uint32_t i = 0; i < n; i++) {
-        tn_text feature = {0};
-        tn_text bytes = {0};
-        tn_parsed parsed;
+        tn_text feature CLEANUP(tn_text_done) = {0};
+        tn_text bytes CLEANUP(tn_text_done) = {0};
+        tn_parsed parsed CLEANUP(setup_parsed_free);
         add_hex(&feature, samples[i].feature);
         add_example(&bytes, "a", tn_text_str(&feature), feature.size);
         setup_parse(&s, bytes.data, bytes.size, &parsed);
@@ -216,11 +199,7 @@ static void check_samples(const char *config, const sample *samples, uint32_t n)
             assert_int_equal(parsed.n_bad, 0);
             assert_int_equal(parsed.rows->n_entries, samples[i].values);
         }
-        setup_parsed_free(&parsed);
-        tn_text_done(&feature);
-        tn_text_done(&bytes);
     }
-    setup_close(&s);
 }
 
 TEST(features_are_taken_in_every_form_they_may_have)
@@ -269,18 +248,14 @@ TEST(features_are_taken_in_every_form_they_may_have)
 
 TEST(a_wrong_kind_is_named_with_its_key)
 {
-    setup s;
-    tn_text bytes = {0};
-    tn_parsed parsed;
-    setup_open(&s, "{data: {format: tfrecord}, slots: [{name: a}]}");
+    tn_text bytes CLEANUP(tn_text_done) = {0};
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    OPEN(setup, s, "{data: {format: tfrecord}, slots: [{name: a}]}");
     add_example(&bytes, "a", "\x12\x06\x0a\x04\x00\x00\x00\x3f", 8);
     setup_parse(&s, bytes.data, bytes.size, &parsed);
     const char *text = strstr(tn_parsed_message(&parsed, 0), "parsed:");
     assert_string_equal(text,
                         "parsed:@12: error: feature 'a' holds floats, expected int64s or bytes");
-    setup_parsed_free(&parsed);
-    tn_text_done(&bytes);
-    setup_close(&s);
 }
 
 TEST(a_text_that_is_no_label_is_shown)
@@ -325,10 +300,10 @@ TEST(a_text_that_is_no_label_is_shown)
 /* Five records; what is done to their bytes, and how many then survive. */
 static void check_damage(void (*damage)(tn_text *), uint32_t good, uint32_t bad, const char *words)
 {
-    setup s;
-    tn_text bytes = {0};
-    setup_open(&s, "{data: {format: tfrecord, bad_records_max: 10, shuffle: 0, "
-                   "record_bytes_max: 1000B}, slots: [{name: a}]}");
+    tn_text bytes CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s,
+         "{data: {format: tfrecord, bad_records_max: 10, shuffle: 0, "
+         "record_bytes_max: 1000B}, slots: [{name: a}]}");
     for (uint32_t i = 0; i < 5; i++) {
         add_example(&bytes, "a", "\x1a\x03\x0a\x01\x07", 5);
     }
@@ -338,7 +313,7 @@ static void check_damage(void (*damage)(tn_text *), uint32_t good, uint32_t bad,
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     tn_read_counts counts;
-    tn_text reasons = {0};
+    tn_text reasons CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
     assert_int_equal(batch->rows, good);
@@ -348,9 +323,6 @@ static void check_damage(void (*damage)(tn_text *), uint32_t good, uint32_t bad,
     tn_reader_counts_of(reader, UINT32_MAX, &counts, &reasons);
     assert_string_equal(tn_text_str(&reasons), words);
     tn_reader_close(reader);
-    tn_text_done(&reasons);
-    tn_text_done(&bytes);
-    setup_close(&s);
 }
 
 static void in_data(tn_text *bytes)
@@ -391,10 +363,9 @@ TEST(one_corrupt_record_costs_one_record)
 
 TEST(damage_without_leave_ends_the_stream_with_its_place)
 {
-    setup s;
-    tn_text bytes = {0};
-    tn_parsed parsed;
-    setup_open(&s, "{data: {format: tfrecord}, slots: [{name: a}]}");
+    tn_text bytes CLEANUP(tn_text_done) = {0};
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    OPEN(setup, s, "{data: {format: tfrecord}, slots: [{name: a}]}");
     add_example(&bytes, "a", "", 0);
     size_t one = bytes.size;
     add_example(&bytes, "a", "", 0);
@@ -403,21 +374,17 @@ TEST(damage_without_leave_ends_the_stream_with_its_place)
     char expected[64];
     (void)snprintf(expected, sizeof expected, "parsed:@%zu: error: corrupt record data (crc ", one);
     assert_non_null(strstr(tn_parsed_message(&parsed, 0), expected));
-    setup_parsed_free(&parsed);
-    tn_text_done(&bytes);
-    setup_close(&s);
 }
 
 TEST(parts_of_a_file_hold_each_record_once)
 {
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < 100; i++) {
         char feature[8];
         (void)snprintf(feature, sizeof feature, "\x1a\x03\x0a\x01%c", (char)(i + 1));
         add_example(&bytes, "a", feature, 5);
     }
     for (uint32_t part = 1; part < 300; part += 13) {
-        setup s;
         char config[160];
         unsigned char seen[128] = {0};
         tn_reader *reader = NULL;
@@ -426,7 +393,7 @@ TEST(parts_of_a_file_hold_each_record_once)
                        "{data: {format: tfrecord, shuffle: 5, part_bytes: %uB}, slots: [{name: "
                        "a}]}",
                        part);
-        setup_open(&s, config);
+        OPEN(setup, s, config);
         const char *path = setup_file(&s, "rows", bytes.data, bytes.size);
         const char *const twice[] = {path, path};
         const tn_reader_opts opts = {
@@ -442,9 +409,7 @@ TEST(parts_of_a_file_hold_each_record_once)
         for (uint32_t i = 1; i <= 100; i++) {
             assert_int_equal(seen[i], 2); /* once in each of two files */
         }
-        setup_close(&s);
     }
-    tn_text_done(&bytes);
 }
 
 enum { RECORDS = 5 };
@@ -452,7 +417,7 @@ enum { RECORDS = 5 };
 /* Records of equal size, each with a label alone. */
 static void add_records(tn_text *out)
 {
-    tn_text message = {0};
+    tn_text message CLEANUP(tn_text_done) = {0};
     size_t features = tn_proto_begin(&message, 1);
     size_t entry = tn_proto_begin(&message, 1);
     tn_proto_add_bytes(&message, 1, "label", strlen("label"));
@@ -462,7 +427,6 @@ static void add_records(tn_text *out)
     for (uint32_t i = 0; i < RECORDS; i++) {
         add_frame(out, message.data, message.size);
     }
-    tn_text_done(&message);
 }
 
 typedef struct outcome {
@@ -471,7 +435,6 @@ typedef struct outcome {
 
 static outcome read_file(const tn_text *bytes, uint64_t part_bytes, bool training)
 {
-    setup s;
     char config[200];
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -481,7 +444,7 @@ static outcome read_file(const tn_text *bytes, uint64_t part_bytes, bool trainin
                    "{data: {format: tfrecord, bad_records_max: 100, part_bytes: %lluB, shuffle: 3, "
                    "record_bytes_max: 1000B}, slots: [{name: a}]}",
                    (unsigned long long)part_bytes);
-    setup_open(&s, config);
+    OPEN(setup, s, config);
     const char *path = setup_file(&s, "damaged", bytes->data, bytes->size);
     const tn_reader_opts opts = {.paths = {1, &path},
                                  .batch_rows = 4,
@@ -496,7 +459,6 @@ static outcome read_file(const tn_text *bytes, uint64_t part_bytes, bool trainin
     tn_reader_counts(reader, &counts);
     o.bad = counts.bad;
     tn_reader_close(reader);
-    setup_close(&s);
     return o;
 }
 
@@ -518,10 +480,9 @@ static void check_everywhere(const tn_text *bytes, uint64_t rows, uint64_t bad)
 
 TEST(a_whole_file_has_no_damage)
 {
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     add_records(&bytes);
     check_everywhere(&bytes, RECORDS, 0);
-    tn_text_done(&bytes);
 }
 
 TEST(a_wrong_byte_costs_one_record_in_any_part)
@@ -529,11 +490,10 @@ TEST(a_wrong_byte_costs_one_record_in_any_part)
     const size_t places[] = {0, 9, 14}; /* length, its crc, data */
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         for (size_t record = 0; record < RECORDS; record += 2) {
-            tn_text bytes = {0};
+            tn_text bytes CLEANUP(tn_text_done) = {0};
             add_records(&bytes);
             bytes.data[record * (bytes.size / RECORDS) + places[i]] ^= 1;
             check_everywhere(&bytes, RECORDS - 1, 1);
-            tn_text_done(&bytes);
         }
     }
 }
@@ -542,10 +502,9 @@ TEST(a_cut_file_costs_one_record_in_any_part)
 {
     const size_t left[] = {1, 11, 12, 15, 20}; /* of the last record */
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
-        tn_text bytes = {0};
+        tn_text bytes CLEANUP(tn_text_done) = {0};
         add_records(&bytes);
         bytes.size = (RECORDS - 1) * (bytes.size / RECORDS) + left[i];
         check_everywhere(&bytes, RECORDS - 1, 1);
-        tn_text_done(&bytes);
     }
 }

@@ -6,8 +6,6 @@
 #include "io/text/token_vectors.h"
 #include "support/test.h"
 
-#include <stdio.h>
-
 enum { TOKENS = 37, TOKEN_MAX = 24 };
 
 typedef void (*signs)(const tn_token_vectors *lanes, uint32_t first, uint32_t n);
@@ -60,7 +58,7 @@ static bool plainly(const words *w, uint32_t i, bool hex, size_t longest, uint64
 
 static void compare(signs run, bool hex, size_t longest, const char *digits, size_t n_digits)
 {
-    tn_token_vectors lanes = {.room = 0};
+    tn_token_vectors lanes CLEANUP(tn_token_vectors_done) = {.room = 0};
     uint64_t good_ones = 0;
     for (uint64_t round = 0; round < 3000; round++) {
         words w;
@@ -78,7 +76,6 @@ static void compare(signs run, bool hex, size_t longest, const char *digits, siz
         }
     }
     assert_true(good_ones > 1000);
-    tn_token_vectors_done(&lanes);
 }
 
 TEST(hex_digits_by_eight)
@@ -98,7 +95,7 @@ TEST(long_numbers)
 
 TEST(digits_are_kept_and_what_is_in_front_is_not)
 {
-    tn_token_vectors lanes = {.room = 0};
+    tn_token_vectors lanes CLEANUP(tn_token_vectors_done) = {.room = 0};
     for (uint64_t round = 0; round < 300; round++) {
         words w;
         size_t longest = round % 2 == 0 ? 8 : TOKEN_MAX;
@@ -115,13 +112,12 @@ TEST(digits_are_kept_and_what_is_in_front_is_not)
         }
         assert_int_equal(said, beyond);
     }
-    tn_token_vectors_done(&lanes);
 }
 
 TEST(bits_say_what_is_there_and_what_is_bad)
 {
     enum { MOST = 64 };
-    tn_token_vectors lanes = {.room = 0};
+    tn_token_vectors lanes CLEANUP(tn_token_vectors_done) = {.room = 0};
     assert_true(tn_token_vectors_reserve(&lanes, MOST));
     for (uint64_t round = 0; round < 200; round++) {
         uint32_t n = (uint32_t)(round % (MOST + 1));
@@ -138,12 +134,11 @@ TEST(bits_say_what_is_there_and_what_is_bad)
         assert_int_equal(tn_token_vectors_there(&lanes, n, &bad), there);
         assert_int_equal(bad, wrong);
     }
-    tn_token_vectors_done(&lanes);
 }
 
 TEST(keys_go_where_they_are_wanted)
 {
-    tn_token_vectors lanes = {.room = 0};
+    tn_token_vectors lanes CLEANUP(tn_token_vectors_done) = {.room = 0};
     uint64_t salt[TOKENS];
     uint64_t out[TOKENS];
     assert_true(tn_token_vectors_reserve(&lanes, TOKENS));
@@ -156,12 +151,11 @@ TEST(keys_go_where_they_are_wanted)
         assert_int_equal(out[i], tn_key_of(tn_draw(4, i), salt[i]));
         assert_int_equal(lanes.sign[i], tn_draw(4, i));
     }
-    tn_token_vectors_done(&lanes);
 }
 
 TEST(every_byte_that_is_no_hex_digit_is_bad)
 {
-    tn_token_vectors lanes = {.room = 0};
+    tn_token_vectors lanes CLEANUP(tn_token_vectors_done) = {.room = 0};
     assert_true(tn_token_vectors_reserve(&lanes, 256));
     for (uint32_t place = 0; place < 8; place++) {
         for (uint32_t byte = 0; byte < 256; byte++) {
@@ -177,12 +171,11 @@ TEST(every_byte_that_is_no_hex_digit_is_bad)
             assert_int_equal(lanes.bad[byte] == 0, digit);
         }
     }
-    tn_token_vectors_done(&lanes);
 }
 
 TEST(keys_are_those_of_tn_key_of)
 {
-    tn_token_vectors lanes = {.room = 0};
+    tn_token_vectors lanes CLEANUP(tn_token_vectors_done) = {.room = 0};
     uint64_t salt[TOKENS];
     assert_true(tn_token_vectors_reserve(&lanes, TOKENS));
     for (uint32_t n = 0; n <= TOKENS; n++) {
@@ -201,12 +194,11 @@ TEST(keys_are_those_of_tn_key_of)
             assert_int_equal(lanes.sign[i], tn_key_of(tn_draw(5, i), 77));
         }
     }
-    tn_token_vectors_done(&lanes);
 }
 
 TEST(one_bad_token_is_seen)
 {
-    tn_token_vectors lanes = {.room = 0};
+    tn_token_vectors lanes CLEANUP(tn_token_vectors_done) = {.room = 0};
     assert_true(tn_token_vectors_reserve(&lanes, TOKENS));
     assert_false(tn_token_vectors_some_bad(&lanes, TOKENS));
     lanes.bad[TOKENS - 1] = UINT64_C(1) << 63;
@@ -214,5 +206,4 @@ TEST(one_bad_token_is_seen)
     lanes.size[TOKENS - 1] = 1;
     assert_true(tn_token_vectors_some_bad(&lanes, TOKENS));
     assert_false(tn_token_vectors_some_bad(&lanes, TOKENS - 1));
-    tn_token_vectors_done(&lanes);
 }

@@ -6,24 +6,17 @@
 #include "io/write/writer.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
-static int set_up(void **state)
+SET_UP
 {
     static datasets d;
     datasets_open(&d, 2);
     *state = &d;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     datasets_close(*state);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* One line in, one line out. */
 static void check(void **state, const char *from, const char *line, const char *to,
@@ -146,9 +139,8 @@ TEST(ranges_and_numbers_fit_into_libsvm)
                   "index 13 of slot 'a' is not within its range");
 }
 
-TEST(signs_stand_for_words_and_negative_numbers)
+TEST_ON(datasets *d, signs_stand_for_words_and_negative_numbers)
 {
-    datasets *d = *state;
     const char *from = "{data: {format: csv}, slots: [{name: a, type: str}, {name: b, type: hex}, "
                        "{name: c, type: int}, {name: e, type: int, transform: ln2_bucket}]}";
     /* XXH64("a"); 0x68fd1e64; 2^64 - 1; the bucket of 100 */
@@ -185,9 +177,8 @@ TEST(a_row_without_a_label_gets_none)
     check_refused(state, in, "3\n", "{format: tsv, label: y}", "the row has no label");
 }
 
-TEST(tfrecord_lists_are_packed_and_in_one_piece)
+TEST_ON(datasets *d, tfrecord_lists_are_packed_and_in_one_piece)
 {
-    datasets *d = *state;
     const char *from = "{data: {format: csv}, slots: [{name: ids, type: int, list: \"|\"}, "
                        "{name: none}, {name: x, type: float, as: value}, "
                        "{name: s, type: str, list: \"|\"}]}";
@@ -214,9 +205,8 @@ TEST(tfrecord_lists_are_packed_and_in_one_piece)
     assert_memory_equal(file->data + 14, features, size);
 }
 
-TEST(a_frame_holds_length_and_both_crcs)
+TEST_ON(datasets *d, a_frame_holds_length_and_both_crcs)
 {
-    datasets *d = *state;
     /* no label, no value: an empty Features, "0a00", framed */
     (void)datasets_line(d, "{data: {format: csv, label: none, record_id: i}, slots: [{name: a}]}",
                         "a,i\n,x\n", "{format: tfrecord, record_id: ~}", 0);

@@ -6,7 +6,7 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
-#include <math.h>
+CLOSER(tn_metrics_free);
 
 enum { MANY = 4000 };
 
@@ -14,7 +14,7 @@ TEST(equal_width_bins_have_their_edges)
 {
     v21 v;
     v21_init(&v);
-    tn_metrics *m = metrics_of(&(tn_metrics_opts){.ece_bins = 5}, &v.rows);
+    tn_metrics *m FREED(tn_metrics_free) = metrics_of(&(tn_metrics_opts){.ece_bins = 5}, &v.rows);
     tn_reliability bin[TN_ECE_BINS_MAX];
     /* p: .1 | .3 .3 .3 | | .6 | .8 .8 .9; nothing in .4 .. .6 */
     assert_int_equal(tn_reliability_of_width(m, bin), 4);
@@ -31,7 +31,6 @@ TEST(equal_width_bins_have_their_edges)
         assert_close(bin[i].copc, want[i][3] / want[i][4]);
     }
     assert_close(tn_metrics_get(m, "ece_max"), .4);
-    tn_metrics_free(m);
 }
 
 TEST(bins_of_equal_mass_never_cut_a_score)
@@ -39,7 +38,8 @@ TEST(bins_of_equal_mass_never_cut_a_score)
     v21 v;
     v21_init(&v);
     for (int exact = 0; exact <= 1; exact++) {
-        tn_metrics *m = metrics_of(&(tn_metrics_opts){.exact_auc = exact != 0}, &v.rows);
+        tn_metrics *m FREED(tn_metrics_free) =
+            metrics_of(&(tn_metrics_opts){.exact_auc = exact != 0}, &v.rows);
         tn_reliability bin[2];
         assert_int_equal(tn_reliability_of_mass(m, 2, bin), 2); /* .1 .3 .3 .3 | .6 .8 .8 .9 */
         assert_close(bin[0].weight, 4);
@@ -49,7 +49,6 @@ TEST(bins_of_equal_mass_never_cut_a_score)
         assert_close(bin[1].weight, 4);
         assert_close(bin[1].ctr, .75);
         assert_true(fabs(bin[1].copc - .75 / .775) < 1e-4);
-        tn_metrics_free(m);
     }
 }
 
@@ -81,12 +80,11 @@ TEST(score_deciles_of_a_calibrated_model_are_level)
 
 TEST(nothing_seen_gives_no_bins)
 {
-    tn_metrics *m = NULL;
+    tn_metrics *m FREED(tn_metrics_free) = NULL;
     assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.coarse = true}, NULL), TN_OK);
     tn_reliability bin[TN_ECE_BINS_MAX];
     assert_int_equal(tn_reliability_of_width(m, bin), 0);
     assert_int_equal(tn_reliability_of_mass(m, 10, bin), 0);
-    tn_metrics_free(m);
 }
 
 TEST(v22_bucket_error)

@@ -6,8 +6,8 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
+CLOSER(tn_metrics_free);
+CLOSER(tn_calibrator_free);
 
 static tn_calibrator *calibrator_of(const tn_scored *rows, double sampling)
 {
@@ -27,29 +27,26 @@ TEST(v25_platt_weighted_keeps_the_mean)
     v21 v;
     v21_init(&v);
     v.rows.weight = v.weight;
-    tn_calibrator *c = calibrator_of(&v.rows, 1);
+    tn_calibrator *c FREED(tn_calibrator_free) = calibrator_of(&v.rows, 1);
     tn_calibration map;
     assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     assert_close(map.a, .336355536);
     assert_close(map.b, .053336510);
-    tn_metrics *m = NULL;
+    tn_metrics *m FREED(tn_metrics_free) = NULL;
     assert_int_equal(tn_calibrator_metrics(c, &map, &m, NULL), TN_OK);
     assert_close(tn_metrics_get(m, "copc"), 1);
     assert_close(tn_metrics_get(m, "ctr"), .526315789);
-    tn_metrics_free(m);
-    tn_calibrator_free(c);
 }
 
 TEST(v25_platt_smoothed)
 {
     v21 v;
     v21_init(&v);
-    tn_calibrator *c = calibrator_of(&v.rows, 1);
+    tn_calibrator *c FREED(tn_calibrator_free) = calibrator_of(&v.rows, 1);
     tn_calibration map;
     assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT_SMOOTHED, &map, NULL), TN_OK);
     assert_close(map.a, .512765438);
     assert_close(map.b, -.040650348);
-    tn_calibrator_free(c);
 }
 
 /* A map with its prior: by another program. */
@@ -87,13 +84,13 @@ TEST(auto_is_platt_where_that_is_sure)
         z[i] = i % 2 == 0 ? .5F : -.5F;
         y[i] = (i % 20 < 2) == (i % 2 == 0) ? 0 : 1;
     }
-    tn_calibrator *c = calibrator_of(&(tn_scored){.n = 1000, .logit = z, .label = y}, 1);
+    tn_calibrator *c FREED(tn_calibrator_free) =
+        calibrator_of(&(tn_scored){.n = 1000, .logit = z, .label = y}, 1);
     tn_calibration sure;
     tn_calibration map;
     assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &sure, NULL), TN_OK);
     assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_AUTO, &map, NULL), TN_OK);
     assert_true(sure.a > 3 && map.a == sure.a && map.b == sure.b);
-    tn_calibrator_free(c);
 }
 
 TEST(metrics_without_a_map_are_those_of_the_rows)
@@ -101,15 +98,13 @@ TEST(metrics_without_a_map_are_those_of_the_rows)
     v21 v;
     v21_init(&v);
     v.rows.weight = v.weight;
-    tn_calibrator *c = calibrator_of(&v.rows, 1);
+    tn_calibrator *c FREED(tn_calibrator_free) = calibrator_of(&v.rows, 1);
     tn_calibration map;
-    tn_metrics *m = NULL;
+    tn_metrics *m FREED(tn_metrics_free) = NULL;
     assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     assert_int_equal(tn_calibrator_metrics(c, &(tn_calibration){0}, &m, NULL), TN_OK);
     assert_close(tn_metrics_get(m, "logloss"), .748055164);
     assert_close(tn_metrics_get(m, "copc"), .990099010);
-    tn_metrics_free(m);
-    tn_calibrator_free(c);
 }
 
 TEST(sampled_negatives_are_corrected_first)
@@ -120,12 +115,11 @@ TEST(sampled_negatives_are_corrected_first)
         v.logit[i] -= (float)log(.1);
     }
     v.rows.weight = v.weight;
-    tn_calibrator *c = calibrator_of(&v.rows, .1);
+    tn_calibrator *c FREED(tn_calibrator_free) = calibrator_of(&v.rows, .1);
     tn_calibration map;
     assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     assert_close(map.a, .336355536);
     assert_close(map.b, .053336510);
-    tn_calibrator_free(c);
 }
 
 TEST(what_cannot_be_fitted_is_told)
@@ -160,12 +154,12 @@ TEST(platt_of_separable_rows_ends)
 {
     const float z[4] = {-2, -1, 1, 2};
     const float y[4] = {0, 0, 1, 1};
-    tn_calibrator *c = calibrator_of(&(tn_scored){.n = 4, .logit = z, .label = y}, 1);
+    tn_calibrator *c FREED(tn_calibrator_free) =
+        calibrator_of(&(tn_scored){.n = 4, .logit = z, .label = y}, 1);
     tn_calibration map;
     assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     assert_true(isfinite(map.a) && isfinite(map.b));
     assert_true(tn_calibration_logit(&map, 1, 0) > 7 && tn_calibration_logit(&map, -1, 0) < -7);
-    tn_calibrator_free(c);
 }
 
 /* Labels between 0 and 1 keep their mean, too. */
@@ -175,7 +169,7 @@ TEST(soft_labels_count_in_part)
     v21_init(&v);
     v.label[0] = .75F;
     v.label[6] = .3F;
-    tn_calibrator *c = calibrator_of(&v.rows, 1);
+    tn_calibrator *c FREED(tn_calibrator_free) = calibrator_of(&v.rows, 1);
     tn_calibration map;
     double predicted = 0;
     double clicks = 0;
@@ -185,7 +179,6 @@ TEST(soft_labels_count_in_part)
         clicks += (double)v.label[i];
     }
     assert_close(predicted, clicks);
-    tn_calibrator_free(c);
 }
 
 TEST(v25_isotonic)
@@ -196,18 +189,16 @@ TEST(v25_isotonic)
     v21 v;
     v21_init(&v);
     for (uint32_t weighted = 0; weighted <= 1; weighted++) {
-        tn_arena *arena = tn_arena_new(1 << 12);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
         tn_calibration map;
         v.rows.weight = weighted != 0 ? v.weight : NULL;
-        tn_calibrator *c = calibrator_of(&v.rows, 1);
+        tn_calibrator *c FREED(tn_calibrator_free) = calibrator_of(&v.rows, 1);
         assert_int_equal(tn_calibrator_isotonic(c, arena, &map, NULL), TN_OK);
         assert_int_equal(map.n, 5 - weighted);
         for (uint32_t i = 0; i < 5; i++) {
             const double z = tn_calibration_logit(&map, logit_of(at[i]), 0);
             assert_true(fabs(tn_sigmoid(z) - p[weighted][i]) < 2e-7);
         }
-        tn_calibrator_free(c);
-        tn_arena_free(arena);
     }
 }
 
@@ -226,9 +217,10 @@ TEST(isotonic_is_the_fit_that_it_names)
             y[n++] = i < clicks[k] ? 1 : 0;
         }
     }
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     tn_calibration map;
-    tn_calibrator *c = calibrator_of(&(tn_scored){.n = n, .logit = z, .label = y}, 1);
+    tn_calibrator *c FREED(tn_calibrator_free) =
+        calibrator_of(&(tn_scored){.n = n, .logit = z, .label = y}, 1);
     assert_int_equal(tn_calibrator_isotonic(c, arena, &map, NULL), TN_OK);
     double predicted = 0;
     double loss = 0;
@@ -240,8 +232,6 @@ TEST(isotonic_is_the_fit_that_it_names)
     assert_true(fabs(predicted - 135) < 1e-3);
     assert_true(fabs(loss - .41252) < 1e-4);
     assert_int_equal(map.n, 4);
-    tn_calibrator_free(c);
-    tn_arena_free(arena);
 }
 
 TEST(isotonic_is_served_as_rising_lines)
@@ -267,21 +257,20 @@ TEST(equal_levels_keep_their_ends)
 {
     float z[12];
     float y[12] = {0};
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     tn_calibration map;
     for (uint32_t i = 0; i < 12; i++) {
         z[i] = (float)i;
     }
     y[11] = 1;
-    tn_calibrator *c = calibrator_of(&(tn_scored){.n = 12, .logit = z, .label = y}, 1);
+    tn_calibrator *c FREED(tn_calibrator_free) =
+        calibrator_of(&(tn_scored){.n = 12, .logit = z, .label = y}, 1);
     assert_int_equal(tn_calibrator_isotonic(c, arena, &map, NULL), TN_OK);
     assert_int_equal(map.n, 3);
     assert_true(map.knot[0].z == 0 && map.knot[0].p == 0);
     assert_true(map.knot[1].z == 10 && map.knot[1].p == 0);
     assert_true(map.knot[2].z == 11 && map.knot[2].p == 1);
     assert_close(tn_sigmoid(tn_calibration_logit(&map, 10.5, 0)), .5);
-    tn_calibrator_free(c);
-    tn_arena_free(arena);
 }
 
 /* Rows of one logit and of so many unknown slots. */
@@ -320,9 +309,9 @@ TEST(unknown_slots_have_a_number_of_their_own)
     for (uint32_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         const double m = unknown[i] < TN_UNKNOWN_MAX ? unknown[i] : TN_UNKNOWN_MAX;
         const rows_of kinds[KINDS] = {{0, least[i], 200}, {1, least[i], 500}, {0, unknown[i], 100}};
-        tn_calibrator *c = calibrator_of_kinds(kinds, weight[i]);
+        tn_calibrator *c FREED(tn_calibrator_free) = calibrator_of_kinds(kinds, weight[i]);
         tn_calibration map;
-        tn_metrics *after = NULL;
+        tn_metrics *after FREED(tn_metrics_free) = NULL;
         assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
         assert_close(map.a, log(4));
         assert_close(map.b + map.c * least[i], -log(4));
@@ -331,8 +320,6 @@ TEST(unknown_slots_have_a_number_of_their_own)
         assert_int_equal(tn_calibrator_metrics(c, &map, &after, NULL), TN_OK);
         assert_close(tn_metrics_get(after, "copc"), 1);
         assert_close(tn_metrics_get(after, "logloss"), .506210862); /* mean entropy of .2 .5 .1 */
-        tn_metrics_free(after);
-        tn_calibrator_free(c);
     }
 }
 
@@ -353,15 +340,13 @@ TEST(unknown_slots_that_tell_nothing_change_nothing)
         for (uint32_t k = 0; k < KINDS; k++) {
             plain[k].unknown = 0;
         }
-        tn_calibrator *with = calibrator_of_kinds(none[i / 2], weight);
-        tn_calibrator *without = calibrator_of_kinds(plain, weight);
+        tn_calibrator *with FREED(tn_calibrator_free) = calibrator_of_kinds(none[i / 2], weight);
+        tn_calibrator *without FREED(tn_calibrator_free) = calibrator_of_kinds(plain, weight);
         tn_calibration map;
         tn_calibration want;
         assert_int_equal(tn_calibrator_platt(with, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
         assert_int_equal(tn_calibrator_platt(without, TN_CALIBRATE_PLATT, &want, NULL), TN_OK);
         assert_true(map.c == 0 && map.a == want.a && map.b == want.b);
-        tn_calibrator_free(with);
-        tn_calibrator_free(without);
     }
 }
 
@@ -369,8 +354,8 @@ TEST(a_cleared_calibrator_is_a_new_one)
 {
     v21 v;
     v21_init(&v);
-    tn_calibrator *fresh = calibrator_of(&v.rows, .5);
-    tn_calibrator *used = calibrator_of(
+    tn_calibrator *fresh FREED(tn_calibrator_free) = calibrator_of(&v.rows, .5);
+    tn_calibrator *used FREED(tn_calibrator_free) = calibrator_of(
         &(tn_scored){.n = 2, .logit = (float[]){-3, 7}, .label = (float[]){1, 0}}, .5);
     tn_calibration want;
     tn_calibration map;
@@ -380,8 +365,6 @@ TEST(a_cleared_calibrator_is_a_new_one)
     tn_calibrator_add(used, &v.rows);
     assert_int_equal(tn_calibrator_platt(used, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     assert_true(map.a == want.a && map.b == want.b);
-    tn_calibrator_free(fresh);
-    tn_calibrator_free(used);
 }
 
 TEST(a_method_knows_its_maps)

@@ -6,7 +6,7 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
-#include <math.h>
+CLOSER(tn_metrics_free);
 
 enum { MANY = 2000 };
 
@@ -40,26 +40,25 @@ TEST(v23_delong)
     v21 v;
     v21_init(&v);
     v.rows.weight = v.weight; /* rows count once each all the same */
-    tn_metrics *m = metrics_of(&(tn_metrics_opts){.exact_auc = true}, &v.rows);
+    tn_metrics *m FREED(tn_metrics_free) =
+        metrics_of(&(tn_metrics_opts){.exact_auc = true}, &v.rows);
     tn_interval i = tn_interval_delong(m);
     assert_close(i.value, .78125);
     assert_close(i.variance, .030598958);
     assert_close(i.low, .324496422);
     assert_close(i.high, .963705352);
-    tn_metrics_free(m);
 }
 
 TEST(delong_has_no_value_for_one_class)
 {
     const float z[2] = {1, 2};
     const float y[2] = {1, 1};
-    tn_metrics *m = metrics_of(&(tn_metrics_opts){.exact_auc = true},
-                               &(tn_scored){.n = 2, .logit = z, .label = y});
+    tn_metrics *m FREED(tn_metrics_free) = metrics_of(&(tn_metrics_opts){.exact_auc = true},
+                                                      &(tn_scored){.n = 2, .logit = z, .label = y});
     tn_interval i = tn_interval_delong(m);
     assert_true(isnan(i.value) && isnan(i.low) && isnan(i.high) && isnan(i.variance));
     i = tn_interval_bootstrap(m, NULL, 1);
     assert_true(isnan(i.value) && isnan(i.low) && isnan(i.high) && isnan(i.variance));
-    tn_metrics_free(m);
 }
 
 TEST(poisson_draws_follow_their_distribution)
@@ -80,7 +79,7 @@ TEST(bootstrap_agrees_with_delong)
 {
     noisy_rows p;
     draw_rows(&p, 31);
-    tn_metrics *m = exact(&p);
+    tn_metrics *m FREED(tn_metrics_free) = exact(&p);
     tn_interval d = tn_interval_delong(m);
     tn_interval i;
     tn_interval again;
@@ -92,7 +91,6 @@ TEST(bootstrap_agrees_with_delong)
     assert_true(tn_metrics_get(m, "gauc") > .5); /* sorts the rows otherwise */
     again = tn_interval_bootstrap(m, NULL, 5);
     assert_memory_equal(&i, &again, sizeof i);
-    tn_metrics_free(m);
 }
 
 /* Two models on the same rows: values and intervals by R 4.2, pROC 1.18.0,
@@ -112,8 +110,8 @@ static tn_metrics *exact_of(uint32_t n, const float *logit, const float *label, 
 
 TEST(the_difference_of_two_models_is_that_of_proc)
 {
-    tn_metrics *a = exact_of(PAIRED, pair_logit[0], pair_label, NULL);
-    tn_metrics *b = exact_of(PAIRED, pair_logit[1], pair_label, NULL);
+    tn_metrics *a FREED(tn_metrics_free) = exact_of(PAIRED, pair_logit[0], pair_label, NULL);
+    tn_metrics *b FREED(tn_metrics_free) = exact_of(PAIRED, pair_logit[1], pair_label, NULL);
     double p = 0;
     const tn_interval i = tn_interval_delong_change(a, b, &p);
     assert_close(i.value, .131313131313);
@@ -121,8 +119,6 @@ TEST(the_difference_of_two_models_is_that_of_proc)
     assert_close(i.low, -.201910799908);
     assert_close(i.high, .464537062533);
     assert_close(p, .439900931331);
-    tn_metrics_free(a);
-    tn_metrics_free(b);
 }
 
 /* How two rows compare: 1, ties half, 0. */
@@ -204,8 +200,8 @@ TEST(the_difference_is_that_of_all_pairs)
             w[i] = (float)(1 + tn_draw(s, at + 3) % 3); /* do not count */
         }
         z[1][0] += 1;
-        tn_metrics *a = exact_of(ROWS, z[0], y, w);
-        tn_metrics *b = exact_of(ROWS, z[1], y, w);
+        tn_metrics *a FREED(tn_metrics_free) = exact_of(ROWS, z[0], y, w);
+        tn_metrics *b FREED(tn_metrics_free) = exact_of(ROWS, z[1], y, w);
         const float *const both[2] = {z[0], z[1]};
         double auc[2];
         double p = 0;
@@ -214,22 +210,18 @@ TEST(the_difference_is_that_of_all_pairs)
         assert_true(fabs(i.value - (auc[0] - auc[1])) < 1e-12);
         assert_true(fabs(i.variance - variance) < 1e-12);
         assert_true(fabs(p - erfc(fabs(i.value) / sqrt(2 * variance))) < 1e-9);
-        tn_metrics_free(a);
-        tn_metrics_free(b);
     }
 }
 
 TEST(a_model_does_not_differ_from_itself)
 {
-    tn_metrics *a = exact_of(PAIRED, pair_logit[0], pair_label, NULL);
-    tn_metrics *b = exact_of(PAIRED, pair_logit[0], pair_label, NULL);
+    tn_metrics *a FREED(tn_metrics_free) = exact_of(PAIRED, pair_logit[0], pair_label, NULL);
+    tn_metrics *b FREED(tn_metrics_free) = exact_of(PAIRED, pair_logit[0], pair_label, NULL);
     double p = 0;
     tn_interval i = tn_interval_delong_change(a, b, &p);
     assert_true(p == 1 && i.value == 0 && i.low == 0 && i.high == 0 && i.variance == 0);
     i = tn_interval_bootstrap(a, b, 7);
     assert_true(i.value == 0 && i.low == 0 && i.high == 0 && i.variance == 0);
-    tn_metrics_free(a);
-    tn_metrics_free(b);
 }
 
 /* Both see the same truth with little noise of their own, so what a difference varies by is far
@@ -242,8 +234,8 @@ TEST(paired_replicates_agree_with_delong)
     for (uint32_t i = 0; i < MANY; i++) {
         z[i] = p.logit[i] + (float)(.3 * tn_normal(tn_draw(tn_stream0(9), i)));
     }
-    tn_metrics *a = exact(&p);
-    tn_metrics *b = exact_of(MANY, z, p.label, NULL);
+    tn_metrics *a FREED(tn_metrics_free) = exact(&p);
+    tn_metrics *b FREED(tn_metrics_free) = exact_of(MANY, z, p.label, NULL);
     double value = 0;
     const tn_interval d = tn_interval_delong_change(a, b, &value);
     const tn_interval r = tn_interval_bootstrap(a, b, 5);
@@ -251,8 +243,6 @@ TEST(paired_replicates_agree_with_delong)
     assert_true(fabs(sqrt(r.variance / d.variance) - 1) < .15);
     assert_true(fabs(r.low - d.low) < .3 * (d.high - d.low));
     assert_true(r.variance < .3 * tn_interval_bootstrap(a, NULL, 5).variance);
-    tn_metrics_free(a);
-    tn_metrics_free(b);
 }
 
 TEST(a_mean_is_drawn_as_its_standard_error_says)

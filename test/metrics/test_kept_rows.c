@@ -5,7 +5,6 @@
 #include "support/test.h"
 
 #include <float.h>
-#include <math.h>
 
 enum { MANY = 20000 };
 

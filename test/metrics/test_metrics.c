@@ -6,8 +6,7 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
+CLOSER(tn_metrics_free);
 
 typedef struct wanted {
     const char *name;
@@ -51,11 +50,9 @@ TEST(v21_by_histogram_and_by_sorting)
     weighted.weight = v.weight;
     for (int exact = 0; exact <= 1; exact++) {
         tn_metrics_opts opts = {.exact_auc = exact != 0, .ece_bins = 5};
-        tn_metrics *m = metrics_of(&opts, &v.rows);
-        tn_metrics *w = metrics_of(&opts, &weighted);
+        tn_metrics *m FREED(tn_metrics_free) = metrics_of(&opts, &v.rows);
+        tn_metrics *w FREED(tn_metrics_free) = metrics_of(&opts, &weighted);
         assert_v21(m, w);
-        tn_metrics_free(m);
-        tn_metrics_free(w);
     }
 }
 
@@ -119,7 +116,7 @@ TEST(ln_2_is_2977044472_and_bins_are_exact)
     static const float z[] = {-3.5F, -1e-6F, 0, 2.5F, 16, 1e30F};
     static const uint32_t bin[] = {409600, 524287, 524288, 606208, 1048575, 1048575};
     const float y = 1;
-    tn_metrics *m = NULL;
+    tn_metrics *m FREED(tn_metrics_free) = NULL;
     assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){0}, NULL), TN_OK);
     for (size_t i = 0; i < sizeof z / sizeof z[0]; i++) {
         tn_metrics_clear(m);
@@ -133,7 +130,6 @@ TEST(ln_2_is_2977044472_and_bins_are_exact)
             assert_int_equal(sums[TN_SUM_W][0], UINT64_C(1) << 32);
         }
     }
-    tn_metrics_free(m);
 }
 
 TEST(rows_without_groups_are_one_group)
@@ -141,10 +137,9 @@ TEST(rows_without_groups_are_one_group)
     const float z[4] = {-1, 0, 1, 2};
     const float y[4] = {0, 1, 0, 1};
     const tn_scored rows = {.n = 4, .logit = z, .label = y};
-    tn_metrics *m = metrics_of(&(tn_metrics_opts){.grouped = true}, &rows);
+    tn_metrics *m FREED(tn_metrics_free) = metrics_of(&(tn_metrics_opts){.grouped = true}, &rows);
     assert_true(tn_metrics_get(m, "gauc") == 0.75);
     assert_true(tn_metrics_get(m, "gauc_skipped") == 0);
-    tn_metrics_free(m);
 }
 
 TEST(m1_one_class_has_no_auc)
@@ -168,7 +163,7 @@ TEST(m1_one_class_has_no_auc)
 
 TEST(nothing_seen_has_no_value)
 {
-    tn_metrics *m = NULL;
+    tn_metrics *m FREED(tn_metrics_free) = NULL;
     assert_int_equal(
         tn_metrics_new(&m, &(tn_metrics_opts){.grouped = true, .exact_auc = true}, NULL), TN_OK);
     const float z = 1;
@@ -182,7 +177,6 @@ TEST(nothing_seen_has_no_value)
         assert_true(isnan(tn_metrics_get(m, (*metric)->name)));
         assert_non_null((*metric)->help);
     }
-    tn_metrics_free(m);
 }
 
 TEST(m2_p_of_exactly_0_and_1_and_all_ties)
@@ -210,33 +204,31 @@ TEST(a_loss_beyond_64_bits_is_added_whole)
     const float z[3] = {1e6F, -2e6F, 0};
     const float y[3] = {0, 1, .5F};
     const float w[3] = {0x1p20F, 0x1p20F, 1};
-    tn_metrics *m = metrics_of(&(tn_metrics_opts){0},
-                               &(tn_scored){.n = 3, .logit = z, .label = y, .weight = w});
+    tn_metrics *m FREED(tn_metrics_free) = metrics_of(
+        &(tn_metrics_opts){0}, &(tn_scored){.n = 3, .logit = z, .label = y, .weight = w});
     double weight = 2 * 0x1p20 + 1;
     double want = (0x1p20 * 3e6 + log(2)) / weight;
     assert_true(fabs(tn_metrics_get(m, "logloss") / want - 1) < 1e-14);
-    tn_metrics_free(m);
 }
 
 TEST(mape_needs_soft_labels)
 {
     const float z[3] = {0, 0, 0};
     const float y[3] = {.25F, 1, 0};
-    tn_metrics *m = metrics_of(&(tn_metrics_opts){0}, &(tn_scored){.n = 3, .logit = z, .label = y});
+    tn_metrics *m FREED(tn_metrics_free) =
+        metrics_of(&(tn_metrics_opts){0}, &(tn_scored){.n = 3, .logit = z, .label = y});
     assert_close(tn_metrics_get(m, "mape"), (1 + .5) / 2);
-    tn_metrics_free(m);
 }
 
 TEST(d1_v24_sampled_negatives_are_corrected)
 {
     const float z = .7F;
     const float y = 1;
-    tn_metrics *m = metrics_of(&(tn_metrics_opts){.sampling = .1},
-                               &(tn_scored){.n = 1, .logit = &z, .label = &y});
+    tn_metrics *m FREED(tn_metrics_free) = metrics_of(
+        &(tn_metrics_opts){.sampling = .1}, &(tn_scored){.n = 1, .logit = &z, .label = &y});
     assert_close(tn_metrics_get(m, "pctr"), .167620623);
     uint32_t bin = (uint32_t)floor((-1.602585093 + 16) * 0x1p15);
     assert_int_equal(tn_metrics_histogram(m)[TN_BINS + bin], 1 << 16);
-    tn_metrics_free(m);
 }
 
 TEST(clipping_bounds_the_loss)
@@ -254,7 +246,7 @@ TEST(a_logit_that_is_not_finite_is_an_error)
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     float z[200] = {0};
     const float y[200] = {0};
-    tn_metrics *m = NULL;
+    tn_metrics *m FREED(tn_metrics_free) = NULL;
     assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){0}, NULL), TN_OK);
     for (uint32_t i = 0; i < 3; i++) {
         z[150] = bad[i];
@@ -263,7 +255,6 @@ TEST(a_logit_that_is_not_finite_is_an_error)
         assert_int_equal(tn_metrics_add(m, &rows, &err), TN_E_DIVERGED);
         assert_non_null(strstr(err.text, "logit of row 150"));
     }
-    tn_metrics_free(m);
 }
 
 TEST(metrics_are_found_by_name)

@@ -4,10 +4,7 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+CLOSER(tn_metrics_free);
 
 enum { ROWS = 256, EPOCHS = 4, COLUMNS = 9, LINE_SIZE = 1024 };
 
@@ -58,9 +55,9 @@ static void check_epoch(const char *name, const tn_scored *weighted, const doubl
     tn_scored plain = *weighted;
     plain.weight = NULL;
     tn_metrics_opts exact = {.exact_auc = true};
-    tn_metrics *m = metrics_of(&exact, &plain);
-    tn_metrics *w = metrics_of(&exact, weighted);
-    tn_metrics *histogram = metrics_of(&(tn_metrics_opts){0}, weighted);
+    tn_metrics *m FREED(tn_metrics_free) = metrics_of(&exact, &plain);
+    tn_metrics *w FREED(tn_metrics_free) = metrics_of(&exact, weighted);
+    tn_metrics *histogram FREED(tn_metrics_free) = metrics_of(&(tn_metrics_opts){0}, weighted);
     assert_near(tn_metrics_get(m, "auc"), want[1], name, "auc");
     assert_near(tn_metrics_get(w, "auc"), want[2], name, "auc_w");
     assert_near(tn_metrics_get(histogram, "auc"), want[3], name, "auc_hist_w");
@@ -69,9 +66,6 @@ static void check_epoch(const char *name, const tn_scored *weighted, const doubl
     assert_near(tn_metrics_get(histogram, "logloss"), want[6], name, "logloss_w");
     assert_near(tn_metrics_get(m, "copc"), want[7], name, "copc");
     assert_near(tn_metrics_get(histogram, "copc"), want[8], name, "copc_w");
-    tn_metrics_free(m);
-    tn_metrics_free(w);
-    tn_metrics_free(histogram);
 }
 
 TEST(golden_metrics_of_all_cases)

@@ -8,7 +8,7 @@
 #include "support/mallocs.h"
 #include "support/test.h"
 
-#include <math.h>
+CLOSER(tn_metrics_free);
 
 enum { MANY = 5000 };
 
@@ -102,8 +102,8 @@ TEST(m3_weight_2_equals_the_row_twice)
 {
     random_rows r;
     draw_rows(&r, 13);
-    tn_metrics *m = NULL;
-    tn_metrics *twice = NULL;
+    tn_metrics *m FREED(tn_metrics_free) = NULL;
+    tn_metrics *twice FREED(tn_metrics_free) = NULL;
     tn_metrics_opts opts = {.exact_auc = true, .grouped = true};
     assert_int_equal(tn_metrics_new(&m, &opts, NULL), TN_OK);
     assert_int_equal(tn_metrics_new(&twice, &opts, NULL), TN_OK);
@@ -121,8 +121,6 @@ TEST(m3_weight_2_equals_the_row_twice)
         assert_true((isnan(x) && isnan(y)) || fabs(x - y) < 1e-9); /* 2^-32 per row */
     }
     assert_true(tn_metrics_get(m, "auc") == tn_metrics_get(twice, "auc"));
-    tn_metrics_free(m);
-    tn_metrics_free(twice);
 }
 
 TEST(m3_a_hundred_million_rows_lose_nothing)
@@ -131,11 +129,11 @@ TEST(m3_a_hundred_million_rows_lose_nothing)
     const float y = 0;
     tn_scored row = {.n = 1, .logit = &z, .label = &y};
     tn_metrics_opts opts = {.coarse = true};
-    tn_metrics *a = metrics_of(&opts, &row);
+    tn_metrics *a FREED(tn_metrics_free) = metrics_of(&opts, &row);
     uint64_t one[TN_SAVED_SUMS][2];
     uint64_t sums[TN_SAVED_SUMS][2];
     tn_metrics_sums(a, one);
-    tn_metrics *b = metrics_of(&opts, &row);
+    tn_metrics *b FREED(tn_metrics_free) = metrics_of(&opts, &row);
     while (tn_metrics_rows(a) < 100000000) { /* Fibonacci */
         assert_int_equal(tn_metrics_merge(a, b, NULL), TN_OK);
         assert_int_equal(tn_metrics_merge(b, a, NULL), TN_OK);
@@ -147,8 +145,6 @@ TEST(m3_a_hundred_million_rows_lose_nothing)
         assert_int_equal(sums[k][1], (uint64_t)(want >> 64));
     }
     assert_close(tn_metrics_get(a, "pctr"), 1 / (1 + exp(3.25)));
-    tn_metrics_free(a);
-    tn_metrics_free(b);
 }
 
 TEST(weights_beyond_the_limit_are_refused)
@@ -158,8 +154,8 @@ TEST(weights_beyond_the_limit_are_refused)
     const float w = 0x1p20F;
     tn_scored row = {.n = 1, .logit = &z, .label = &y, .weight = &w};
     tn_metrics_opts opts = {.coarse = true};
-    tn_metrics *a = metrics_of(&opts, &row);
-    tn_metrics *b = metrics_of(&opts, &row);
+    tn_metrics *a FREED(tn_metrics_free) = metrics_of(&opts, &row);
+    tn_metrics *b FREED(tn_metrics_free) = metrics_of(&opts, &row);
     tn_error err = {0};
     tn_status status = TN_OK;
     uint32_t rounds = 0;
@@ -171,8 +167,6 @@ TEST(weights_beyond_the_limit_are_refused)
     }
     assert_int_equal(status, TN_E_LIMIT);
     assert_in_range(rounds, 15, 25); /* 2^26 rows */
-    tn_metrics_free(a);
-    tn_metrics_free(b);
 }
 
 TEST(a_restored_state_goes_on_as_if_never_stopped)
@@ -180,13 +174,14 @@ TEST(a_restored_state_goes_on_as_if_never_stopped)
     random_rows r;
     draw_rows(&r, 14);
     tn_metrics_opts opts = {0};
-    tn_metrics *whole = metrics_of(&opts, &r.rows);
+    tn_metrics *whole FREED(tn_metrics_free) = metrics_of(&opts, &r.rows);
     tn_scored first = part_of(&r.rows, 0, 2000);
     tn_scored second = part_of(&r.rows, 2000, MANY - 2000);
-    tn_metrics *before = metrics_of(&opts, &first);
+    tn_metrics *before FREED(tn_metrics_free) = metrics_of(&opts, &first);
     uint64_t sums[6][2];
     tn_metrics_sums(before, sums);
-    tn_metrics *after = metrics_of(&opts, &second); /* forgotten by restore */
+    tn_metrics *after FREED(tn_metrics_free) =
+        metrics_of(&opts, &second); /* forgotten by restore */
     tn_metrics_restore(after, tn_metrics_histogram(before), &sums[0][0]);
     assert_int_equal(tn_metrics_add(after, &second, NULL), TN_OK);
     static const char *const names[] = {"auc",  "auc_error", "logloss", "copc", "ctr",
@@ -198,32 +193,29 @@ TEST(a_restored_state_goes_on_as_if_never_stopped)
     }
     assert_true(
         isnan(tn_metrics_get(after, "ece"))); /* not kept: no value rather than a wrong one */
-    tn_metrics_free(before);
-    tn_metrics_free(after);
-    tn_metrics_free(whole);
 }
 
 TEST(the_histogram_is_within_its_error_of_the_exact_auc)
 {
     random_rows r;
     draw_rows(&r, 15);
-    tn_metrics *exact = metrics_of(&(tn_metrics_opts){.exact_auc = true}, &r.rows);
+    tn_metrics *exact FREED(tn_metrics_free) =
+        metrics_of(&(tn_metrics_opts){.exact_auc = true}, &r.rows);
     for (int coarse = 0; coarse <= 1; coarse++) {
-        tn_metrics *m = metrics_of(&(tn_metrics_opts){.coarse = coarse != 0}, &r.rows);
+        tn_metrics *m FREED(tn_metrics_free) =
+            metrics_of(&(tn_metrics_opts){.coarse = coarse != 0}, &r.rows);
         double off = fabs(tn_metrics_get(m, "auc") - tn_metrics_get(exact, "auc"));
         assert_true(off <= tn_metrics_get(m, "auc_error") + 1e-12);
         assert_true(tn_metrics_get(m, "auc_error") < .01);
-        tn_metrics_free(m);
     }
     assert_true(tn_metrics_get(exact, "auc_error") == 0);
-    tn_metrics_free(exact);
 }
 
 TEST(a_warm_step_allocates_nothing)
 {
     random_rows r;
     draw_rows(&r, 17);
-    tn_metrics *m = metrics_of(&(tn_metrics_opts){0}, &r.rows);
+    tn_metrics *m FREED(tn_metrics_free) = metrics_of(&(tn_metrics_opts){0}, &r.rows);
     uint64_t before = tn_mallocs();
     for (uint32_t i = 0; i < 20; i++) {
         assert_int_equal(tn_metrics_add(m, &r.rows, NULL), TN_OK);
@@ -231,7 +223,6 @@ TEST(a_warm_step_allocates_nothing)
         tn_metrics_clear(m);
     }
     assert_int_equal(tn_mallocs() - before, 0);
-    tn_metrics_free(m);
 }
 
 TEST(every_allocation_that_fails_is_reported)
@@ -241,7 +232,7 @@ TEST(every_allocation_that_fails_is_reported)
     tn_metrics_opts opts = {.exact_auc = true, .grouped = true};
     tn_status status = TN_E_MEMORY;
     for (uint64_t nth = 1; status != TN_OK; nth++) {
-        tn_metrics *m = NULL;
+        tn_metrics *m FREED(tn_metrics_free) = NULL;
         tn_error err = {0};
         tn_alloc_fail_at(nth);
         status = tn_metrics_new(&m, &opts, &err);
@@ -251,6 +242,5 @@ TEST(every_allocation_that_fails_is_reported)
         tn_alloc_fail_at(0);
         assert_true(status == TN_OK || status == TN_E_MEMORY);
         assert_in_range(nth, 1, 10);
-        tn_metrics_free(m);
     }
 }

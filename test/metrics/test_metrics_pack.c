@@ -6,9 +6,6 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { PEERS = 3, REPORTS = 5, ROWS = 200 };
 
 /* Every peer reports after each of its REPORTS batches, cumulatively. */
@@ -40,7 +37,7 @@ static void add_rows(world *w, uint32_t peer, uint32_t report)
     tn_metrics_pack(w->peer[peer], &w->text[peer][report]);
 }
 
-static int make_world(void **state)
+SET_UP
 {
     world *w = tn_alloc(1, sizeof *w, "a test");
     assert_int_equal(tn_metrics_new(&w->all, &opts, NULL), TN_OK);
@@ -53,12 +50,11 @@ static int make_world(void **state)
         }
     }
     *state = w;
-    return 0;
 }
 
-static int free_world(void **state)
+TEAR_DOWN
 {
-    world *w = *state;
+    world *w FREED(tn_free) = *state;
     for (uint32_t p = 0; p < PEERS; p++) {
         tn_metrics_free(w->peer[p]);
         for (uint32_t r = 0; r < REPORTS; r++) {
@@ -68,11 +64,7 @@ static int free_world(void **state)
     tn_metrics_free(w->all);
     tn_metrics_free(w->total);
     tn_peer_metrics_free(w->reports);
-    tn_free(w);
-    return 0;
 }
-
-FIXTURE(make_world, free_world);
 
 static void put(world *w, uint32_t peer, uint32_t report)
 {
@@ -92,9 +84,8 @@ static void assert_total(world *w, const tn_metrics *want)
     }
 }
 
-TEST(m4_lost_repeated_and_late_reports_change_no_total)
+TEST_ON(world *w, m4_lost_repeated_and_late_reports_change_no_total)
 {
-    world *w = *state;
     put(w, 0, 4); /* all others of peer 0 are lost or come late */
     put(w, 1, 1);
     put(w, 1, 4);
@@ -109,9 +100,8 @@ TEST(m4_lost_repeated_and_late_reports_change_no_total)
     }
 }
 
-TEST(m4_a_silent_peer_is_not_added_again)
+TEST_ON(world *w, m4_a_silent_peer_is_not_added_again)
 {
-    world *w = *state;
     for (uint32_t r = 0; r < REPORTS; r++) {
         put(w, 0, r);
         assert_int_equal(tn_peer_metrics_total(w->reports, w->total, NULL), TN_OK);
@@ -119,9 +109,8 @@ TEST(m4_a_silent_peer_is_not_added_again)
     assert_total(w, w->peer[0]);
 }
 
-TEST(m3_peers_together_equal_one_process)
+TEST_ON(world *w, m3_peers_together_equal_one_process)
 {
-    world *w = *state;
     for (uint32_t p = PEERS; p-- > 0;) {
         put(w, p, REPORTS - 1);
     }
@@ -129,24 +118,21 @@ TEST(m3_peers_together_equal_one_process)
     assert_true(tn_metrics_get(w->total, "copc") > 0);
 }
 
-TEST(what_is_packed_comes_back)
+TEST_ON(world *w, what_is_packed_comes_back)
 {
-    world *w = *state;
     tn_metrics *m = NULL;
     assert_int_equal(tn_metrics_new(&m, &opts, NULL), TN_OK);
     const tn_text *t = &w->text[1][REPORTS - 1];
     assert_int_equal(tn_metrics_unpack(m, t->data, t->size, NULL), TN_OK);
-    tn_text again = {0};
+    tn_text again CLEANUP(tn_text_done) = {0};
     tn_metrics_pack(m, &again);
     assert_int_equal(again.size, t->size);
     assert_memory_equal(again.data, t->data, t->size);
-    tn_text_done(&again);
     tn_metrics_free(m);
 }
 
-TEST(damaged_reports_are_refused_and_the_last_good_one_stays)
+TEST_ON(world *w, damaged_reports_are_refused_and_the_last_good_one_stays)
 {
-    world *w = *state;
     put(w, 0, 4);
     const tn_text *t = &w->text[0][4];
     char *copy = tn_alloc(1, t->size + 1, "a test");
@@ -163,13 +149,12 @@ TEST(damaged_reports_are_refused_and_the_last_good_one_stays)
     assert_total(w, w->peer[0]);
 }
 
-TEST(any_bytes_are_safe)
+TEST_ON(world *w, any_bytes_are_safe)
 {
-    world *w = *state;
     print_message("seed 82\n");
     uint64_t s = tn_stream2(82, TN_RNG_GENERATE, 0);
     const tn_text *t = &w->text[2][0];
-    char *copy = tn_alloc(1, t->size, "a test");
+    char *copy FREED(tn_free) = tn_alloc(1, t->size, "a test");
     for (uint64_t i = 0; i < 2000; i++) {
         memcpy(copy, t->data, t->size);
         for (uint64_t k = 0; k < 4; k++) {
@@ -178,5 +163,4 @@ TEST(any_bytes_are_safe)
         tn_status status = tn_metrics_unpack(w->total, copy, t->size, NULL);
         assert_true(status == TN_OK || status == TN_E_PEER);
     }
-    tn_free(copy);
 }

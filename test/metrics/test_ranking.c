@@ -6,8 +6,6 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
-#include <math.h>
-
 enum { MANY = 4000, POINTS = 50 };
 
 TEST(a_curve_runs_from_nothing_to_everything)

@@ -6,9 +6,6 @@
 #include "base/math/rng.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { MANY = 200000 };
 
 static tn_score_block block;

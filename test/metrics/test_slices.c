@@ -6,8 +6,8 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
+CLOSER(tn_metrics_free);
+CLOSER(tn_slices_free);
 
 enum { MANY = 2000, VALUES = 9 };
 
@@ -66,7 +66,7 @@ TEST(a_slice_equals_its_rows_alone)
 {
     random_rows r;
     draw_rows(&r, 21);
-    tn_slices *s = slices_of(&(tn_slices_opts){.slices_max = 16}, &r);
+    tn_slices *s FREED(tn_slices_free) = slices_of(&(tn_slices_opts){.slices_max = 16}, &r);
     tn_slice out[17];
     uint32_t n = 0;
     assert_int_equal(tn_slices_count(s), VALUES);
@@ -76,19 +76,19 @@ TEST(a_slice_equals_its_rows_alone)
         assert_false(out[i].is_other);
         assert_true(i == 0 ||
                     tn_metrics_rows(out[i].metrics) <= tn_metrics_rows(out[i - 1].metrics));
-        tn_metrics *want = rows_with(&r, out[i].sign);
+        tn_metrics *want FREED(tn_metrics_free) = rows_with(&r, out[i].sign);
         assert_same_metrics(out[i].metrics, want);
-        tn_metrics_free(want);
     }
-    tn_slices_free(s);
 }
 
 TEST(small_slices_join_other)
 {
     random_rows r;
     draw_rows(&r, 22);
-    tn_slices *s = slices_of(&(tn_slices_opts){.slices_max = 16, .rows_min = 150}, &r);
-    tn_metrics *all = metrics_of(&(tn_metrics_opts){.coarse = true}, &r.rows);
+    tn_slices *s FREED(tn_slices_free) =
+        slices_of(&(tn_slices_opts){.slices_max = 16, .rows_min = 150}, &r);
+    tn_metrics *all FREED(tn_metrics_free) =
+        metrics_of(&(tn_metrics_opts){.coarse = true}, &r.rows);
     tn_slice out[17];
     uint32_t n = 0;
     for (int time = 0; time < 2; time++) { /* a report changes nothing */
@@ -102,15 +102,13 @@ TEST(small_slices_join_other)
         }
         assert_int_equal(rows, tn_metrics_rows(all));
     }
-    tn_metrics_free(all);
-    tn_slices_free(s);
 }
 
 TEST(values_beyond_the_last_place_join_other)
 {
     random_rows r;
     draw_rows(&r, 23);
-    tn_slices *s = slices_of(&(tn_slices_opts){.slices_max = 4}, &r);
+    tn_slices *s FREED(tn_slices_free) = slices_of(&(tn_slices_opts){.slices_max = 4}, &r);
     tn_slice out[5];
     uint32_t n = 0;
     assert_int_equal(tn_slices_report(s, out, &n, NULL), TN_OK);
@@ -119,10 +117,8 @@ TEST(values_beyond_the_last_place_join_other)
     for (uint32_t i = 0; i < n; i++) {
         rows += tn_metrics_rows(out[i].metrics);
     }
-    tn_metrics *all = metrics_of(&(tn_metrics_opts){0}, &r.rows);
+    tn_metrics *all FREED(tn_metrics_free) = metrics_of(&(tn_metrics_opts){0}, &r.rows);
     assert_int_equal(rows, tn_metrics_rows(all));
-    tn_metrics_free(all);
-    tn_slices_free(s);
 }
 
 TEST(parts_in_any_order_equal_the_whole)
@@ -130,8 +126,8 @@ TEST(parts_in_any_order_equal_the_whole)
     random_rows r;
     draw_rows(&r, 24);
     tn_slices_opts opts = {.slices_max = 16, .rows_min = 100};
-    tn_slices *whole = slices_of(&opts, &r);
-    tn_slices *a = NULL;
+    tn_slices *whole FREED(tn_slices_free) = slices_of(&opts, &r);
+    tn_slices *a FREED(tn_slices_free) = NULL;
     assert_int_equal(tn_slices_new(&a, &opts, NULL), TN_OK);
     tn_scored first = r.rows;
     first.n = 777;
@@ -152,8 +148,6 @@ TEST(parts_in_any_order_equal_the_whole)
         assert_int_equal(got[i].is_other, want[i].is_other);
         assert_same_metrics(got[i].metrics, want[i].metrics);
     }
-    tn_slices_free(a);
-    tn_slices_free(whole);
 }
 
 TEST(a_row_counts_in_each_of_its_values)
@@ -163,7 +157,7 @@ TEST(a_row_counts_in_each_of_its_values)
     /* row 0 has 5, 6, 5 and 5, row 1 nothing, row 2 has 6, the others nothing */
     static const uint64_t sign[] = {5, 6, 5, 5, 6};
     static const uint32_t start[V21_ROWS + 1] = {0, 4, 4, 5, 5, 5, 5, 5, 5};
-    tn_slices *s = NULL;
+    tn_slices *s FREED(tn_slices_free) = NULL;
     assert_int_equal(tn_slices_new(&s, &(tn_slices_opts){.slices_max = 8}, NULL), TN_OK);
     assert_int_equal(tn_slices_add(s, &v.rows, &(tn_slice_keys){sign, start}, NULL), TN_OK);
     tn_slice out[9];
@@ -176,7 +170,6 @@ TEST(a_row_counts_in_each_of_its_values)
     assert_int_equal(out[1].sign, 5);
     assert_int_equal(tn_metrics_rows(out[1].metrics), 1);
     assert_close(tn_metrics_get(out[1].metrics, "pctr"), .9);
-    tn_slices_free(s);
 }
 
 TEST(every_allocation_that_fails_is_reported)
@@ -185,7 +178,7 @@ TEST(every_allocation_that_fails_is_reported)
     v21_init(&v);
     tn_status status = TN_E_MEMORY;
     for (uint64_t nth = 1; status != TN_OK; nth++) {
-        tn_slices *s = NULL;
+        tn_slices *s FREED(tn_slices_free) = NULL;
         tn_error err = {0};
         tn_alloc_fail_at(nth);
         status = tn_slices_new(&s, &(tn_slices_opts){.slices_max = 8}, &err);
@@ -195,6 +188,5 @@ TEST(every_allocation_that_fails_is_reported)
         tn_alloc_fail_at(0);
         assert_true(status == TN_OK || status == TN_E_MEMORY);
         assert_in_range(nth, 1, 30);
-        tn_slices_free(s);
     }
 }

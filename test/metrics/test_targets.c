@@ -7,8 +7,7 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
+CLOSER(tn_metrics_free);
 
 static const tn_metrics_opts numbers = {.target = TN_TARGET_NUMBER};
 
@@ -17,7 +16,8 @@ TEST(errors_of_numbers_are_those_of_the_scores)
     const float z[] = {1.5F, -3, 250, 0};
     const float y[] = {1, -4, 200, 0};
     const float w[] = {1, 2, .5F, 4};
-    tn_metrics *m = metrics_of(&numbers, &(tn_scored){4, z, y, w, NULL, NULL});
+    tn_metrics *m FREED(tn_metrics_free) =
+        metrics_of(&numbers, &(tn_scored){4, z, y, w, NULL, NULL});
     const double sum = .25 + 2 * 1 + .5 * 2500;
     assert_close(tn_metrics_get(m, "mse"), sum / 7.5);
     assert_close(tn_metrics_get(m, "rmse"), sqrt(sum / 7.5));
@@ -25,7 +25,6 @@ TEST(errors_of_numbers_are_those_of_the_scores)
     assert_close(tn_metrics_get(m, "label_mean"), (1 - 2 * 4 + .5 * 200) / 7.5);
     assert_close(tn_metrics_get(m, "prediction_mean"), (1.5 - 2 * 3 + .5 * 250) / 7.5);
     assert_close(tn_metrics_get(m, "mape"), (.5 + 2 * .25 + .5 * .25) / 3.5); /* not of label 0 */
-    tn_metrics_free(m);
 }
 
 TEST(what_does_not_fit_a_target_is_not_defined)
@@ -40,12 +39,12 @@ TEST(what_does_not_fit_a_target_is_not_defined)
     };
     for (uint32_t t = 0; t < TN_TARGETS; t++) {
         const tn_metrics_opts opts = {.target = (tn_target)t};
-        tn_metrics *m = metrics_of(&opts, &(tn_scored){2, z, y, NULL, NULL, NULL});
+        tn_metrics *m FREED(tn_metrics_free) =
+            metrics_of(&opts, &(tn_scored){2, z, y, NULL, NULL, NULL});
         assert_true(tn_metric_fits(fits[t][0], (tn_target)t));
         assert_true(!isnan(tn_metrics_get(m, fits[t][0])));
         assert_false(tn_metric_fits(fits[t][1], (tn_target)t));
         assert_true(isnan(tn_metrics_get(m, fits[t][1])));
-        tn_metrics_free(m);
     }
 }
 
@@ -55,11 +54,11 @@ TEST(sides_are_told_by_the_sign)
     const float z[] = {3, .01F, -.01F, -50};
     const float y[] = {1, 1, 1, 0};
     const tn_metrics_opts sides = {.target = TN_TARGET_SIDE};
-    tn_metrics *m = metrics_of(&sides, &(tn_scored){4, z, y, NULL, NULL, NULL});
+    tn_metrics *m FREED(tn_metrics_free) =
+        metrics_of(&sides, &(tn_scored){4, z, y, NULL, NULL, NULL});
     assert_close(tn_metrics_get(m, "accuracy"), .75);
     assert_close(tn_metrics_get(m, "auc"), 1);
     assert_close(tn_metrics_get(m, "ctr"), .75);
-    tn_metrics_free(m);
 }
 
 /* Sums of numbers may be negative: they merge, travel and are subtracted as others. */
@@ -68,10 +67,13 @@ TEST(negative_sums_merge_and_travel)
     const float z[] = {-10, 4, -7};
     const float y[] = {-11, 3, -6};
     tn_error err = {0};
-    tn_metrics *one = metrics_of(&numbers, &(tn_scored){2, z, y, NULL, NULL, NULL});
-    tn_metrics *two = metrics_of(&numbers, &(tn_scored){1, z + 2, y + 2, NULL, NULL, NULL});
-    tn_metrics *sum = metrics_of(&numbers, &(tn_scored){0, z, y, NULL, NULL, NULL});
-    tn_text bytes = {0};
+    tn_metrics *one FREED(tn_metrics_free) =
+        metrics_of(&numbers, &(tn_scored){2, z, y, NULL, NULL, NULL});
+    tn_metrics *two FREED(tn_metrics_free) =
+        metrics_of(&numbers, &(tn_scored){1, z + 2, y + 2, NULL, NULL, NULL});
+    tn_metrics *sum FREED(tn_metrics_free) =
+        metrics_of(&numbers, &(tn_scored){0, z, y, NULL, NULL, NULL});
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_metrics_pack(one, &bytes);
     assert_int_equal(tn_metrics_unpack(sum, bytes.data, bytes.size, &err), TN_OK);
     assert_int_equal(tn_metrics_merge(sum, two, &err), TN_OK);
@@ -81,10 +83,6 @@ TEST(negative_sums_merge_and_travel)
     assert_close(tn_metrics_get(sum, "label_mean"), -6);
     assert_close(tn_metrics_get(sum, "prediction_mean"), -7);
     assert_close(tn_metrics_get(sum, "rmse"), 1);
-    tn_text_done(&bytes);
-    tn_metrics_free(one);
-    tn_metrics_free(two);
-    tn_metrics_free(sum);
 }
 
 TEST(errors_beyond_the_room_of_a_sum_are_told)
@@ -93,7 +91,7 @@ TEST(errors_beyond_the_room_of_a_sum_are_told)
     const float near[] = {(float)-TN_LABEL_MAX};
     const float far[] = {-4e9F};
     tn_error err = {0};
-    tn_metrics *m = NULL;
+    tn_metrics *m FREED(tn_metrics_free) = NULL;
     assert_int_equal(tn_metrics_new(&m, &numbers, &err), TN_OK);
     assert_int_equal(tn_metrics_add(m, &(tn_scored){1, near, y, NULL, NULL, NULL}, &err), TN_OK);
     assert_close(tn_metrics_get(m, "rmse") / 2e9, 1);
@@ -103,18 +101,17 @@ TEST(errors_beyond_the_room_of_a_sum_are_told)
     const float weight[] = {16};
     assert_int_equal(tn_metrics_add(m, &(tn_scored){1, near, y, weight, NULL, NULL}, &err),
                      TN_E_LIMIT);
-    tn_metrics_free(m);
 }
 
 /* Without an error that is large, too. */
 TEST(large_negative_numbers_have_room)
 {
     const float y[] = {(float)-TN_LABEL_MAX};
-    tn_metrics *m = metrics_of(&numbers, &(tn_scored){1, y, y, NULL, NULL, NULL});
+    tn_metrics *m FREED(tn_metrics_free) =
+        metrics_of(&numbers, &(tn_scored){1, y, y, NULL, NULL, NULL});
     assert_close(tn_metrics_get(m, "rmse"), 0);
     assert_close(tn_metrics_get(m, "label_mean") / -1e9, 1);
     assert_close(tn_metrics_get(m, "prediction_mean") / -1e9, 1);
-    tn_metrics_free(m);
 }
 
 TEST(slices_of_numbers_are_numbers)
@@ -128,9 +125,9 @@ TEST(slices_of_numbers_are_numbers)
     uint32_t n = 0;
     const tn_slices_opts opts = {.slices_max = 8, .target = TN_TARGET_NUMBER};
     assert_int_equal(tn_slices_new(&s, &opts, &err), TN_OK);
-    assert_int_equal(tn_slices_add(s, &(tn_scored){3, z, y, NULL, NULL, NULL},
-                                   &(tn_slice_keys){.sign = sign}, &err),
-                     TN_OK);
+    assert_ok(tn_slices_add(s, &(tn_scored){3, z, y, NULL, NULL, NULL},
+                            &(tn_slice_keys){.sign = sign}, &err),
+              err.text);
     assert_int_equal(tn_slices_report(s, out, &n, &err), TN_OK);
     assert_int_equal(n, 2);
     assert_close(tn_metrics_get(out[0].metrics, "mae"), 1);
@@ -144,9 +141,8 @@ TEST(slices_of_numbers_are_numbers)
 static double pair_accuracy(const tn_scored *rows)
 {
     const tn_metrics_opts opts = {.target = TN_TARGET_ORDER, .grouped = true};
-    tn_metrics *m = metrics_of(&opts, rows);
+    tn_metrics *m FREED(tn_metrics_free) = metrics_of(&opts, rows);
     const double value = tn_metrics_get(m, "pairwise_accuracy");
-    tn_metrics_free(m);
     return value;
 }
 

@@ -3,8 +3,6 @@
 
 #include "support/test.h"
 
-#include <math.h>
-
 void v21_init(v21 *v)
 {
     static const double p[V21_ROWS] = {.9, .8, .8, .3, .3, .3, .1, .6};

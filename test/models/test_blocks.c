@@ -6,8 +6,6 @@
 #include "nn/graph/params.h"
 #include "support/test.h"
 
-#include <string.h>
-
 #define LIST(blocks, layers)                                                                       \
     "{type: graph, inputs: {wide: {embed: all, dim: 1}, deep: {embed: all}}, blocks: {" blocks     \
     "}, layers: [" layers "], output: z}"
@@ -27,13 +25,11 @@ static void open_list(kit *k, const char *list)
 /* The layers that are built, as they are printed. */
 static void prints(const char *list, const char *want)
 {
-    kit k;
-    tn_text text = {0};
+    kit k CLEANUP(kit_done);
+    tn_text text CLEANUP(tn_text_done) = {0};
     open_list(&k, list);
     tn_tree_print_flow(&text, tn_tree_get(k.list, "layers"));
     assert_string_equal(tn_text_str(&text), want);
-    tn_text_done(&text);
-    kit_done(&k);
 }
 
 TEST(a_use_is_plain_layers)
@@ -105,7 +101,7 @@ TEST(weights_are_those_of_the_use_or_of_the_name_it_gives)
 
 TEST(layers_of_one_name_of_weights_share_them)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     static const char *const names[] = {"w.1.W",   "w.1.b",  "w.2.W", "w.2.b", "c.1.w", "c.1.b",
                                         "n.gamma", "n.beta", "one.b", "z.W",   "z.b",   NULL};
     open_list(&k,
@@ -117,7 +113,6 @@ TEST(layers_of_one_name_of_weights_share_them)
                        "{name: g, layer_norm: [d, f], weights: n}, "
                        "{name: i, bias: a, weights: one}, {name: b, bias: g, weights: one}, " OUT));
     has_nodes(&k, names);
-    kit_done(&k);
 }
 
 TEST(the_prior_finds_the_bias_of_a_block)
@@ -129,28 +124,25 @@ TEST(the_prior_finds_the_bias_of_a_block)
         {"{name: z, block: last, x: deep, weights: w}", "w.y.b"},
         {"{name: s, sum: wide}, {name: a, block: last, x: deep}, {name: z, add: [s, a]}", "a.y.b"}};
     for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
-        kit k;
-        tn_text list = {0};
+        kit k CLEANUP(kit_done);
+        tn_text list CLEANUP(tn_text_done) = {0};
         tn_text_addf(
             &list,
             LIST("last: {args: [x], layers: [{name: y, dense: x, units: 1}], output: y}", "%s"),
             uses[i].use);
         open_list(&k, tn_text_str(&list));
         assert_string_equal(k.made.output_bias, uses[i].bias);
-        tn_text_done(&list);
-        kit_done(&k);
     }
 }
 
 static void refuses(const char *list, const char *fault)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     kit_init(&k, 3, 4, 1);
     bool good = kit_list(&k, list) && kit_build(&k);
     if (good || strstr(tn_text_str(&k.diag.text), fault) == NULL) {
         fail_msg("%s\nwant: %s\ngot: %s", list, fault, tn_text_str(&k.diag.text));
     }
-    kit_done(&k);
 }
 
 TEST(faults_of_uses_are_named)
@@ -204,10 +196,9 @@ TEST(faults_of_blocks_are_named)
          "block 'p' uses itself"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        tn_text list = {0};
+        tn_text list CLEANUP(tn_text_done) = {0};
         tn_text_addf(&list, LIST("%s", "{name: z, block: p, x: deep}"), bad[i][0]);
         refuses(tn_text_str(&list), bad[i][1]);
-        tn_text_done(&list);
     }
     refuses("{type: graph, inputs: {deep: {embed: all}}, blocks: [1], layers: [{name: z, sum: "
             "deep}], output: z}",
@@ -217,7 +208,7 @@ TEST(faults_of_blocks_are_named)
 /* Twelve blocks, each twice the one before it. */
 TEST(blocks_do_not_grow_without_end)
 {
-    tn_text list = {0};
+    tn_text list CLEANUP(tn_text_done) = {0};
     tn_text_adds(&list,
                  "{type: graph, inputs: {deep: {embed: all}}, blocks: {b0: {args: [x], layers: "
                  "[{name: y, scale: x, by: 2}], output: y}");
@@ -229,5 +220,4 @@ TEST(blocks_do_not_grow_without_end)
     }
     tn_text_adds(&list, "}, layers: [{name: z, block: b13, x: deep}], output: z}");
     refuses(tn_text_str(&list), "blocks make more than 4096 layers");
-    tn_text_done(&list);
 }

@@ -4,18 +4,14 @@
 #include "models/modelkit.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static void refuses(const char *list, const char *fault)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     kit_init(&k, 3, 4, 1);
     bool good = kit_list(&k, list) && kit_build(&k);
     if (good || strstr(tn_text_str(&k.diag.text), fault) == NULL) {
         fail_msg("%s\nwant: %s\ngot: %s", list, fault, tn_text_str(&k.diag.text));
     }
-    kit_done(&k);
 }
 
 #define INPUTS "{type: graph, inputs: {wide: {embed: all, dim: 1}, deep: {embed: all}}, "
@@ -71,7 +67,7 @@ TEST(counts_stand_behind_all_segments)
 {
     static const char *const form[] = {"", ", form: tensornet"};
     for (uint32_t i = 0; i < 2; i++) {
-        kit k;
+        kit k CLEANUP(kit_done);
         char list[300];
         (void)snprintf(list, sizeof list,
                        "{type: graph, inputs: {cvm: {cvm: s1%s}, deep: {embed: all}}, "
@@ -88,7 +84,6 @@ TEST(counts_stand_behind_all_segments)
         assert_int_equal(with->width, 4 + TN_COUNTS);
         assert_int_equal(with->n_segments, 1);
         assert_true(with->raw_show == (i == 1));
-        kit_done(&k);
     }
 }
 
@@ -112,14 +107,13 @@ TEST(a_model_that_reads_no_counts_is_refused)
         "{type: lr}", "{type: fm}",
         "{type: graph, inputs: {deep: {embed: all}}, layers: [{name: a, sum: deep}], output: a}"};
     for (uint32_t i = 0; i < 4; i++) {
-        kit k;
+        kit k CLEANUP(kit_done);
         kit_init(&k, 2, 4, 0);
         tn_model_slot slot[2] = {k.features.slot[0], k.features.slot[1]};
         slot[1].cvm = true;
         k.features.slot = slot;
         assert_true(kit_list(&k, i < 3 ? models[i] : "{type: dcn, hidden: [4]}") == (i == 3));
         assert_true((strstr(tn_text_str(&k.diag.text), "reads show and click") != NULL) == (i < 3));
-        kit_done(&k);
     }
 }
 
@@ -166,7 +160,7 @@ TEST(a_slot_stands_once_in_an_input)
 /* `n` parts between two ends, each with its number for '#'. */
 static void refuses_many(const char *head, const char *part, uint32_t n, const char *const tail[2])
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_text_adds(&text, head);
     for (uint32_t i = 0; i < n; i++) {
         for (const char *c = part; *c != '\0'; c++) {
@@ -179,7 +173,6 @@ static void refuses_many(const char *head, const char *part, uint32_t n, const c
     }
     tn_text_adds(&text, tail[0]);
     refuses(tn_text_str(&text), tail[1]);
-    tn_text_done(&text);
 }
 
 TEST(sizes_have_limits)
@@ -205,7 +198,7 @@ TEST(sizes_have_limits)
 
 TEST(pairs_within_a_slot_need_sums)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     kit_init(&k, 2, 4, 0);
     tn_model_slot slots[2] = {k.features.slot[0], k.features.slot[1]};
     slots[1].pool = TN_POOL_MEAN;
@@ -214,7 +207,6 @@ TEST(pairs_within_a_slot_need_sums)
     assert_false(kit_build(&k));
     assert_non_null(
         strstr(tn_text_str(&k.diag.text), "needs 'pool: sum', which slot 's1' has not"));
-    kit_done(&k);
 }
 
 TEST(wide_slots_and_lists_are_refused)
@@ -246,7 +238,7 @@ TEST(wide_slots_and_lists_are_refused)
 
 TEST(shared_groups_need_one_width)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     kit_init(&k, 2, 4, 0);
     tn_model_slot slots[2] = {k.features.slot[0], k.features.slot[1]};
     slots[1].group = 0;
@@ -257,12 +249,11 @@ TEST(shared_groups_need_one_width)
                          "deep, units: 1}], output: a}"));
     assert_false(kit_build(&k));
     assert_non_null(strstr(tn_text_str(&k.diag.text), "that are 4 wide, not 6"));
-    kit_done(&k);
 }
 
 TEST(groups_with_equal_segments_share_a_record)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     kit_init(&k, 3, 4, 0);
     assert_true(kit_list(&k, "{type: widedeep, hidden: [4], slots: {wide: [s0, s1]}}") &&
                 kit_build(&k));
@@ -270,12 +261,11 @@ TEST(groups_with_equal_segments_share_a_record)
     assert_int_equal(k.layout->group[0].record, k.layout->group[1].record);
     assert_int_equal(tn_record_of(k.layout, 0)->width, 5);
     assert_int_equal(tn_record_of(k.layout, 2)->width, 4);
-    kit_done(&k);
 }
 
 TEST(init_rules_are_read)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     kit_init(&k, 1, 1, 0);
     tn_init init;
     assert_true(kit_list(&k, "{type: lr, wide_init: {normal: [0, 1e-4]}}"));
@@ -288,5 +278,4 @@ TEST(init_rules_are_read)
     assert_true(init.kind == TN_INIT_CONSTANT && init.a == 0.25);
     assert_false(tn_init_read(tn_tree_scalar(k.arena, "normal", at), &k.diag, &init));
     assert_false(tn_init_read(tn_tree_scalar(k.arena, "glorot", at), &k.diag, &init));
-    kit_done(&k);
 }

@@ -4,9 +4,6 @@
 #include "nn/layer/layers.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct sample {
     const char *layer; /* its row in layers.def */
     const char *line;  /* makes "x", which "y" sums */
@@ -76,7 +73,7 @@ enum { N_SAMPLES = sizeof samples / sizeof samples[0] };
 
 static bool list(kit *k, const char *line)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_text_addf(&text,
                  "{type: graph, inputs: {wide: {embed: all, dim: 1}, deep: {embed: all}, pairs: "
                  "{embed: all, field_dim: 2}, numbers: {numeric: all}}, layers: [%s, {name: y, "
@@ -84,7 +81,6 @@ static bool list(kit *k, const char *line)
                  line);
     kit_init(k, 3, 4, 2);
     bool good = kit_list(k, tn_text_str(&text)) && kit_build(k);
-    tn_text_done(&text);
     return good;
 }
 
@@ -92,7 +88,7 @@ TEST(every_layer_makes_its_operator_and_parameters)
 {
     for (uint32_t i = 0; i < N_SAMPLES; i++) {
         const sample *s = &samples[i];
-        kit k;
+        kit k CLEANUP(kit_done);
         if (!list(&k, s->line)) {
             fail_msg("%s: %s", s->line, tn_text_str(&k.diag.text));
         }
@@ -101,7 +97,6 @@ TEST(every_layer_makes_its_operator_and_parameters)
             fail_msg("%s: '%s', %u parameters", s->line, x->op->name, tn_params_count(k.params));
         }
         assert_int_equal(x->shape.cols, s->cols);
-        kit_done(&k);
     }
 }
 
@@ -162,11 +157,10 @@ TEST(layers_refuse_what_does_not_fit)
         {"{name: x, dropout: deep, rate: 1.5}", "rate"},
     };
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        kit k;
+        kit k CLEANUP(kit_done);
         if (list(&k, wrong[i][0]) || strstr(tn_text_str(&k.diag.text), wrong[i][1]) == NULL) {
             fail_msg("%s: %s", wrong[i][0], tn_text_str(&k.diag.text));
         }
-        kit_done(&k);
     }
 }
 
@@ -195,8 +189,8 @@ static void fill_params(tn_params *params, numbers from)
  * in the order in which they were made. */
 static void check_value(const char *layers, numbers x, numbers params, numbers want)
 {
-    kit k;
-    tn_text text = {0};
+    kit k CLEANUP(kit_done);
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     tn_real row[16];
     tn_text_addf(&text,
@@ -220,8 +214,6 @@ static void check_value(const char *layers, numbers x, numbers params, numbers w
         const double y = (double)wanted.logit->val[c];
         assert_true(fabs(y - want.x[c]) < 1e-6 * fmax(1, fabs(want.x[c])));
     }
-    tn_text_done(&text);
-    kit_done(&k);
 }
 
 /* z = mean of each slot, a = relu(relu(z W1) W2), v' = a v: written by hand. */
@@ -284,10 +276,9 @@ TEST(operators_of_two_and_three)
          {1, 2, 3, 4}},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        tn_text layers = {0};
+        tn_text layers CLEANUP(tn_text_done) = {0};
         tn_text_addf(&layers, "%s%s", two, all[i].layer);
         check_value(tn_text_str(&layers), x, none, (numbers){4, all[i].want});
-        tn_text_done(&layers);
     }
     check_value("{name: y, max: x, per_slot: true, dim: 3}", x, none, NUMBERS(3, 4));
     check_value("{name: y, max: x}", x, none, NUMBERS(4));
@@ -319,7 +310,7 @@ TEST(bn_gamma_is_one_or_drawn)
         "{name: x, mlp: deep, hidden: [400, 400], batch_norm: true, bn_gamma: uniform}",
     };
     for (uint32_t drawn = 0; drawn < 2; drawn++) {
-        kit k;
+        kit k CLEANUP(kit_done);
         assert_true(list(&k, lines[drawn]));
         tn_error err = {0};
         assert_int_equal(tn_params_seal(k.params, &err), TN_OK);
@@ -337,6 +328,5 @@ TEST(bn_gamma_is_one_or_drawn)
         const float near = drawn == 1 ? 0.06F : 0;
         assert_float_equal((float)(sum / 400), mean, near);
         assert_int_equal(equal, drawn ? 0 : 400);
-        kit_done(&k);
     }
 }

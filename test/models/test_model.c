@@ -4,18 +4,14 @@
 #include "models/modelkit.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static uint64_t dense_params(uint32_t slots, uint32_t dim, const char *model)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     kit_init(&k, slots, dim, 0);
     if (!kit_list(&k, model) || !kit_build(&k)) {
         fail_msg("%s", tn_text_str(&k.diag.text));
     }
     uint64_t n = tn_params_trained(k.params);
-    kit_done(&k);
     return n;
 }
 
@@ -105,12 +101,11 @@ TEST(models_have_the_parameters_of_their_formulas)
 /* Numbers become one more vector: x, then 4 of 4 pairs' products. */
 TEST(numbers_of_dlrm_pair_with_slots)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     kit_init(&k, 3, 4, 2);
     assert_true(kit_list(&k, "{type: dlrm, hidden: [5], bottom: [7]}") && kit_build(&k));
     assert_int_equal(tn_params_trained(k.params),
                      (2 * 7 + 7) + (7 * 4 + 4) + ((4 + 6) * 5 + 5) + (5 + 1));
-    kit_done(&k);
 }
 
 TEST(what_does_not_fit_a_model_is_said)
@@ -127,13 +122,12 @@ TEST(what_does_not_fit_a_model_is_said)
         {"{type: deepcrossing, slots: {deep: [nix]}}", "no slot 'nix'"},
     };
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        kit k;
+        kit k CLEANUP(kit_done);
         kit_init(&k, 3, 4, 0);
         if ((kit_list(&k, wrong[i][0]) && kit_build(&k)) ||
             strstr(tn_text_str(&k.diag.text), wrong[i][1]) == NULL) {
             fail_msg("%s: %s", wrong[i][0], tn_text_str(&k.diag.text));
         }
-        kit_done(&k);
     }
 }
 
@@ -232,14 +226,12 @@ static const char *const wired[][2] = {
 TEST(layers_are_wired_as_the_formulas_say)
 {
     for (uint32_t i = 0; i < sizeof wired / sizeof wired[0]; i++) {
-        kit k;
-        tn_text text = {0};
+        kit k CLEANUP(kit_done);
+        tn_text text CLEANUP(tn_text_done) = {0};
         kit_init(&k, 3, 4, 2);
         assert_true(kit_list(&k, wired[i][0]));
         tn_tree_print_flow(&text, tn_tree_get(k.list, "layers"));
         assert_string_equal(tn_text_str(&text), wired[i][1]);
-        tn_text_done(&text);
-        kit_done(&k);
     }
 }
 
@@ -275,12 +267,12 @@ TEST(a_printed_list_builds_the_same_parameters)
         "{type: masknet, hidden: [8, 4], structure: serial, layer_norm: false, dropout: 0.5}",
     };
     for (uint32_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        kit a;
-        kit b;
+        kit a CLEANUP(kit_done);
+        kit b CLEANUP(kit_done);
         kit_init(&a, 3, 4, 2);
         kit_init(&b, 3, 4, 2);
         assert_true(kit_list(&a, models[i]) && kit_build(&a));
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         tn_text_adds(&text, "{type: graph, ");
         for (const tn_tree *t = a.list->first; t != NULL; t = t->next) {
             tn_text_addf(&text, "%s: ", t->key);
@@ -298,9 +290,6 @@ TEST(a_printed_list_builds_the_same_parameters)
             assert_int_equal(p->rows * p->cols, q->rows * q->cols);
             assert_int_equal(p->init.kind, q->init.kind);
         }
-        tn_text_done(&text);
-        kit_done(&a);
-        kit_done(&b);
     }
 }
 
@@ -356,11 +345,10 @@ TEST(the_output_bias_is_found_behind_additions)
         {"{type: masknet, hidden: [4]}", "deep.2.b"},
     };
     for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        kit k;
+        kit k CLEANUP(kit_done);
         kit_init(&k, 2, 4, 0);
         assert_true(kit_list(&k, cases[i][0]) && kit_build(&k));
         assert_non_null(k.made.output_bias);
         assert_string_equal(k.made.output_bias, cases[i][1]);
-        kit_done(&k);
     }
 }

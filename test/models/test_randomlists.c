@@ -7,9 +7,6 @@
 #include "nn/op/ops.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum {
     LISTS = 300,
     ROWS = 8,
@@ -207,7 +204,7 @@ static outcome outcome_of(const char *list, bool train, bool no_passes)
     static batch b;
     memset(&b, 0, sizeof b);
     fill(&b);
-    kit k;
+    kit k CLEANUP(kit_done);
     outcome out = {.n = 0};
     kit_init(&k, SLOTS, DIM, NUMERIC);
     k.opts = (tn_graph_opts){.max_rows = ROWS, .train = train, .no_passes = no_passes, .seed = 1};
@@ -217,7 +214,6 @@ static outcome outcome_of(const char *list, bool train, bool no_passes)
     } else {
         assert_true(k.diag.n_errors > 0);
     }
-    kit_done(&k);
     return out;
 }
 
@@ -239,7 +235,7 @@ TEST(random_lists_are_refused_or_run_alike)
     uint32_t n_built = 0;
     print_message("seed 59\n");
     for (uint32_t i = 0; i < LISTS; i++) {
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         draw_list(i, &text);
         const char *list = tn_text_str(&text);
         outcome trained = outcome_of(list, true, false);
@@ -251,7 +247,6 @@ TEST(random_lists_are_refused_or_run_alike)
             plain = outcome_of(list, false, true);
             assert_alike(list, &scored, &plain);
         }
-        tn_text_done(&text);
     }
     print_message("%u of %d lists ran\n", n_built, LISTS);
     assert_true(n_built >= LISTS / 10);

@@ -6,8 +6,6 @@
 #include "nn/op/ops.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum { ROWS = 5, NUMERIC = 4 };
 
 static const char *const head = "{type: graph, inputs: {x: {numeric: all}}, layers: [";
@@ -47,10 +45,9 @@ static uint32_t count(const tn_graph *g)
 
 static uint32_t count_of(const char *layers, bool train)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     open_list(&k, layers, &(tn_graph_opts){.train = train});
     const uint32_t n = count(k.graph);
-    kit_done(&k);
     return n;
 }
 
@@ -178,7 +175,7 @@ TEST(a_scale_by_1_is_dropped)
 /* Logits and all gradients of one step. */
 static void run_step(const char *layers, tn_text *out)
 {
-    kit k;
+    kit k CLEANUP(kit_done);
     float x[ROWS * NUMERIC];
     float label[ROWS];
     open_list(&k, layers, &(tn_graph_opts){.train = true});
@@ -199,7 +196,6 @@ static void run_step(const char *layers, tn_text *out)
         tn_text_add(out, (const char *)(tn_params_grads(k.params) + s->at),
                     (size_t)s->rows * s->cols * sizeof(float));
     }
-    kit_done(&k);
 }
 
 TEST(a_step_has_the_same_bits_with_and_without_them)

@@ -7,8 +7,6 @@
 #include "nn/near.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum { ROWS = TN_BAGS_ROWS, SLOTS = TN_BAGS_SLOTS, KEYS = TN_BAGS_KEYS, ENTRIES = 3 };
 enum { LINE = 16, PARTS = 3 };
 
@@ -173,7 +171,7 @@ tn_real *tn_bags_step(const tn_bags_run *run, size_t *n, const tn_op **op)
     tn_node *y = run->build(g, &segment);
     tn_trial t = tn_trial_open(g, y, ROWS, true);
     uint32_t cols = y->shape.cols;
-    double *dy = factors(cols);
+    double *dy FREED(tn_free) = factors(cols);
     t.feed.sparse = &b->sparse;
     tn_trial_run(&t, dy);
     check_gaps(b, run);
@@ -185,7 +183,6 @@ tn_real *tn_bags_step(const tn_bags_run *run, size_t *n, const tn_op **op)
     take_grads(b, run, out + (size_t)ROWS * cols);
     tn_graph_free(g);
     bags_free(b);
-    tn_free(dy);
     return out;
 }
 
@@ -208,7 +205,7 @@ tn_real *tn_bags_by_hand(const tn_bags_run *run, size_t *n)
 {
     bags *b = bags_new(run);
     const uint32_t cols = SLOTS * run->dim;
-    double *dy = factors(cols);
+    double *dy FREED(tn_free) = factors(cols);
     tn_real *out = results_new(run, cols, n);
     for (uint32_t s = 0; s < (run->shared ? 1 : SLOTS); s++) {
         memset(b->grads + (size_t)s * slot_floats(run->dim), 0,
@@ -220,6 +217,5 @@ tn_real *tn_bags_by_hand(const tn_bags_run *run, size_t *n)
     }
     take_grads(b, run, out + (size_t)ROWS * cols);
     bags_free(b);
-    tn_free(dy);
     return out;
 }

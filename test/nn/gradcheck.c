@@ -6,8 +6,6 @@
 #include "nn/graph/graphcore.h"
 #include "support/test.h"
 
-#include <math.h>
-
 static const double step = sizeof(tn_real) == 8 ? 1e-5 : 0x1p-8;
 
 enum { KEYS = 7, WIDTH = 4, FLOATS = KEYS * WIDTH, ENTRIES_MAX = 64 };
@@ -105,9 +103,7 @@ void tn_check_open(tn_check *c, tn_node *(*build)(tn_graph *g), const tn_graph_o
                        TN_IN(tn_apply(c->g, &tn_op_mul, NULL, TN_IN(c->y, c->factor), NULL)), NULL);
     tn_error err = {0};
     tn_status status = tn_graph_finish(c->g, &(tn_wanted){.loss = c->loss}, &err);
-    if (status != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(status, err.text);
     for (size_t i = 0; i < c->g->block_size; i++) {
         c->g->block[i] = sentinel;
     }

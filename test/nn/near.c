@@ -3,8 +3,6 @@
 
 #include "support/test.h"
 
-#include <math.h>
-
 void tn_assert_value(double got, double want)
 {
     if (!(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)))) {
@@ -48,9 +46,7 @@ tn_trial tn_trial_open(tn_graph *g, tn_node *y, uint32_t rows, bool training)
                              TN_IN(tn_apply(g, &tn_op_mul, NULL, TN_IN(y, t.factor), NULL)), NULL);
     tn_error err = {0};
     tn_wanted wanted = {.loss = loss, .fetch = (const char *[]){y->name}, .n_fetch = 1};
-    if (tn_graph_finish(g, &wanted, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_graph_finish(g, &wanted, &err), err.text);
     t.feed = (tn_graph_feed){.rows = rows, .info = {.training = training}};
     return t;
 }

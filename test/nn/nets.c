@@ -8,9 +8,6 @@
 #include "nn/graph/params.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { SLOTS = 6, DIM = 8, WIDTH = DIM + 1, KEYS = 33 /* per slot */, NUMERIC = 3, UNITS = 40 };
 enum { ENTRIES = 3, SLOT_FLOATS = KEYS * WIDTH, FLOATS = SLOTS * SLOT_FLOATS };
 
@@ -103,9 +100,7 @@ void tn_test_net_finish(tn_test_net *n)
 {
     tn_error err = {0};
     tn_wanted wanted = {.logit = n->logit, .loss = n->loss};
-    if (tn_graph_finish(n->g, &wanted, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_graph_finish(n->g, &wanted, &err), err.text);
     tn_params_init(n->params, 42);
 }
 

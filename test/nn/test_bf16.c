@@ -9,9 +9,6 @@
 #include "nn/vec/vecmath.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { SIDE = 300 };
 
 static uint32_t bits(float x)

@@ -11,8 +11,7 @@
 #include "nn/op/ops.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
+CLOSER(tn_graph_free);
 
 enum { ROWS = 70, SLOTS = 3, KEYS = 12 /* per slot */, DIM_MAX = 40, ALL = SLOTS * KEYS };
 
@@ -71,7 +70,7 @@ static void run_pooling(fixture *f, uint32_t dim, bool ones, bool weights)
         slot[s] = (tn_embed_slot){.name = s == 0 ? "a" : "b", .slot = s, .segment = &segment};
     }
     const tn_sparse sparse = sparse_of(f, dim, bag);
-    tn_graph *g = tn_trial_graph(ROWS, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(ROWS, true);
     tn_trial t = tn_trial_open(g, tn_embed(g, "y", slot, SLOTS - 1), ROWS, true);
     t.feed.sparse = &sparse;
     tn_trial_run(&t, f->factor);
@@ -79,13 +78,12 @@ static void run_pooling(fixture *f, uint32_t dim, bool ones, bool weights)
         memcpy(f->y + (size_t)r * t.y->shape.cols, t.y->val + (size_t)r * t.y->stride,
                t.y->shape.cols * sizeof(tn_real));
     }
-    tn_graph_free(g);
 }
 
 TEST(plain_slots_have_the_bits_of_weighted_ones)
 {
     static const uint32_t dims[] = {1, 3, 8, 16, DIM_MAX};
-    fixture *f = tn_alloc(3, sizeof *f, "fixtures");
+    fixture *f FREED(tn_free) = tn_alloc(3, sizeof *f, "fixtures");
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
         for (uint32_t way = 0; way < 3; way++) {
             fill(&f[way], dims[i]);
@@ -96,14 +94,13 @@ TEST(plain_slots_have_the_bits_of_weighted_ones)
             assert_memory_equal(f[0].grads, f[way].grads, sizeof f->grads);
         }
     }
-    tn_free(f);
 }
 
 /* Gradients by hand: of key k, the sum of the factors where it stands. */
 TEST(a_key_gets_the_gradients_of_all_its_places)
 {
     enum { DIM = 8 };
-    fixture *f = tn_alloc(1, sizeof *f, "a fixture");
+    fixture *f FREED(tn_free) = tn_alloc(1, sizeof *f, "a fixture");
     fill(f, DIM);
     run_pooling(f, DIM, true, false);
     for (uint32_t k = 0; k < ALL; k++) {
@@ -119,7 +116,6 @@ TEST(a_key_gets_the_gradients_of_all_its_places)
         /* nobody takes the first float of a row */
         assert_true(f->grads[(size_t)k * (DIM + 1)] == 0);
     }
-    tn_free(f);
 }
 
 /* The step is dropped by this word alone where no norm is taken; the next step is judged anew. */
@@ -128,7 +124,7 @@ TEST(a_row_gradient_that_is_not_finite_is_told)
     enum { DIM = 8, COLS = (SLOTS - 1) * DIM };
     static const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     const tn_segment segment = {.name = "deep", .at = 1, .dim = DIM};
-    fixture *f = tn_alloc(1, sizeof *f, "a fixture");
+    fixture *f FREED(tn_free) = tn_alloc(1, sizeof *f, "a fixture");
     fill(f, DIM);
     tn_bag bag[SLOTS];
     tn_embed_slot slot[SLOTS - 1];
@@ -139,7 +135,7 @@ TEST(a_row_gradient_that_is_not_finite_is_told)
         slot[s] = (tn_embed_slot){.name = s == 0 ? "a" : "b", .slot = s, .segment = &segment};
     }
     const tn_sparse sparse = sparse_of(f, DIM, bag);
-    tn_graph *g = tn_trial_graph(ROWS, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(ROWS, true);
     tn_trial t = tn_trial_open(g, tn_embed(g, "y", slot, SLOTS - 1), ROWS, true);
     t.feed.sparse = &sparse;
     static const size_t places[] = {0, DIM - 1, DIM, ROWS * COLS / 2 + 3, ROWS * COLS - 1};
@@ -152,15 +148,13 @@ TEST(a_row_gradient_that_is_not_finite_is_told)
         tn_trial_run(&t, f->factor);
         assert_true(tn_graph_rows_finite(g));
     }
-    tn_graph_free(g);
-    tn_free(f);
 }
 
 /* What training makes of sum_cols(embed), with and without the short way. */
 TEST(a_sum_of_single_weights_needs_no_matrix)
 {
     const tn_segment segment = {.name = "wide", .at = 1, .dim = 1};
-    fixture *f = tn_alloc(1, sizeof *f, "a fixture");
+    fixture *f FREED(tn_free) = tn_alloc(1, sizeof *f, "a fixture");
     fill(f, 1);
     for (uint32_t ones = 0; ones < 2; ones++) {
         tn_bag bag[SLOTS];
@@ -171,7 +165,7 @@ TEST(a_sum_of_single_weights_needs_no_matrix)
                 .name = (const char *const[]){"a", "b", "c"}[s], .slot = s, .segment = &segment};
         }
         const tn_sparse sparse = sparse_of(f, 1, bag);
-        tn_graph *g = tn_trial_graph(ROWS, true);
+        tn_graph *g FREED(tn_graph_free) = tn_trial_graph(ROWS, true);
         tn_node *y = tn_apply(g, &tn_op_embed_sum, "y", NULL, 0,
                               tn_embed_one_column(g, tn_embed(g, "x", slot, SLOTS)));
         tn_trial t = tn_trial_open(g, y, ROWS, true);
@@ -191,9 +185,7 @@ TEST(a_sum_of_single_weights_needs_no_matrix)
             }
             tn_assert_value((double)f->grads[k * 2 + 1], want);
         }
-        tn_graph_free(g);
     }
-    tn_free(f);
 }
 
 static const uint32_t bag_dims[] = {1, 3, 4, 8, 16, 40};
@@ -262,13 +254,12 @@ static void check_cuts(tn_bags_run run, const tn_real *want, const tn_op *as, tn
         const tn_op *op = NULL;
         run.cut = way / 2;
         run.team = way % 2 == 1 ? team : NULL;
-        tn_real *got = tn_bags_step(&run, &n, &op);
+        tn_real *got FREED(tn_free) = tn_bags_step(&run, &n, &op);
         assert_true(as == NULL || op == as);
         if (memcmp(want, got, n * sizeof *got) != 0) {
             fail_msg("dim %u, mixed %u, shared %u, cut %u, team %u: other bits", run.dim, run.mixed,
                      run.shared, run.cut, way % 2);
         }
-        tn_free(got);
     }
 }
 
@@ -282,49 +273,43 @@ static tn_team *team_of_three(void)
 
 TEST(gradients_are_summed_by_example_then_slot_then_place)
 {
-    tn_team *team = team_of_three();
+    tn_team *team FREED(tn_team_close) = team_of_three();
     for (uint32_t i = 0; i < DIMS * 4; i++) {
         const tn_bags_run run = case_of(i, sums);
         size_t n = 0;
-        tn_real *want = tn_bags_by_hand(&run, &n);
+        tn_real *want FREED(tn_free) = tn_bags_by_hand(&run, &n);
         check_cuts(run, want, NULL, team);
-        tn_free(want);
     }
-    tn_team_close(team);
 }
 
 TEST(blocks_of_any_kind_give_the_same_bits)
 {
-    tn_team *team = team_of_three();
+    tn_team *team FREED(tn_team_close) = team_of_three();
     for (uint32_t i = 0; i < DIMS * 4; i++) {
         for (uint32_t k = 0; builds[k] != NULL; k++) {
             const tn_bags_run run = case_of(i, builds[k]);
             size_t n = 0;
             const tn_op *op = NULL;
-            tn_real *want = tn_bags_step(&run, &n, &op);
+            tn_real *want FREED(tn_free) = tn_bags_step(&run, &n, &op);
             check_cuts(run, want, NULL, team);
-            tn_free(want);
         }
     }
-    tn_team_close(team);
 }
 
 /* Pairs straight from the rows, in blocks of any kind, on one thread or three. */
 TEST(training_pairs_needs_no_matrix)
 {
-    tn_team *team = team_of_three();
+    tn_team *team FREED(tn_team_close) = team_of_three();
     for (uint32_t i = 0; i < DIMS * 4; i++) {
         tn_bags_run run = case_of(i, pairs);
         size_t n = 0;
         const tn_op *op = NULL;
         run.no_passes = true;
-        tn_real *want = tn_bags_step(&run, &n, &op);
+        tn_real *want FREED(tn_free) = tn_bags_step(&run, &n, &op);
         assert_ptr_equal(op, &tn_op_fm);
         run.no_passes = false;
         check_cuts(run, want, &tn_op_embed_fm, team);
-        tn_free(want);
     }
-    tn_team_close(team);
 }
 
 static tn_node *pairs_and_more(tn_graph *g, const tn_segment *segment)
@@ -354,12 +339,10 @@ TEST(pairs_that_are_not_all_there_is_keep_their_matrix)
         tn_bags_run run = {.build = others[k], .dim = 8, .mixed = true};
         size_t n = 0;
         const tn_op *op = NULL;
-        tn_real *got = tn_bags_step(&run, &n, &op);
+        tn_real *got FREED(tn_free) = tn_bags_step(&run, &n, &op);
         assert_ptr_not_equal(op, &tn_op_embed_fm);
         run.no_passes = true;
-        tn_real *want = tn_bags_step(&run, &n, &op);
+        tn_real *want FREED(tn_free) = tn_bags_step(&run, &n, &op);
         assert_memory_equal(want, got, n * sizeof *got);
-        tn_free(want);
-        tn_free(got);
     }
 }

@@ -6,8 +6,6 @@
 #include "nn/op/ops.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum { ROWS = 6, COLS = 2, MODES = 3 };
 
 static const tn_real numbers[ROWS * COLS] = {.5F, 1, -1, 2, .25F, .5F, 3, -1, 0, 1, -2, -.5F};
@@ -31,9 +29,7 @@ static net make_net(tn_reduction reduction)
         .logit = logit,
         .loss = tn_apply(n.g, &tn_op_bce, "loss", TN_IN(logit), &(tn_loss_attr){.pos_weight = 1})};
     tn_error err = {0};
-    if (tn_graph_finish(n.g, &wanted, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_graph_finish(n.g, &wanted, &err), err.text);
     tn_params_init(n.params, 1);
     n.w->val[0] = .5F;
     n.w->val[1] = -.25F;

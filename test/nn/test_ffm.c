@@ -11,7 +11,7 @@
 #include "nn/op/ops.h"
 #include "support/test.h"
 
-#include <math.h>
+CLOSER(tn_graph_free);
 
 TEST(v7_ffm)
 {
@@ -26,7 +26,7 @@ TEST(v7_ffm)
             }
         }
     }
-    tn_graph *g = tn_trial_graph(1, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(1, true);
     tn_node *x = tn_input(g, "x", F * F * K, true);
     tn_trial t =
         tn_trial_open(g, tn_apply(g, &tn_op_ffm, "y", TN_IN(x), &(tn_ffm_attr){F, K}), 1, true);
@@ -34,14 +34,13 @@ TEST(v7_ffm)
     tn_trial_run(&t, (const double[]){2});
     tn_assert_near("y", t.y, t.y->val, (const double[]){.19});
     tn_assert_near("dA", x, x->grad, want);
-    tn_graph_free(g);
 }
 
 TEST(v7_fwfm)
 {
-    tn_graph *g = tn_trial_graph(2, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(2, true);
     tn_params *params = tn_params_new();
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_node *x = tn_input(g, "x", 6, true);
     const struct {
         uint32_t dim;
@@ -63,9 +62,7 @@ TEST(v7_fwfm)
     tn_assert_near("y", t.y, t.y->val, (const double[]){-.875, 2.25});
     /* <v0,v1>, <v0,v2>, <v1,v2> are -.05, .07, -.39 and .5, 0, 1 */
     tn_assert_near("dR", r, r->grad, (const double[]){.95, .07, 1.61});
-    tn_graph_free(g);
     tn_params_free(params);
-    tn_diag_done(&diag);
 }
 
 /* Number i of the vector that field f holds for field g. */
@@ -105,7 +102,7 @@ TEST(any_number_of_fields_and_any_width_are_summed)
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         for (size_t j = 0; j < sizeof widths / sizeof widths[0]; j++) {
             const tn_ffm_attr a = {fields[i], widths[j]};
-            tn_graph *g = tn_trial_graph(1, true);
+            tn_graph *g FREED(tn_graph_free) = tn_trial_graph(1, true);
             tn_node *x = tn_input(g, "x", a.fields * a.fields * a.dim, true);
             tn_trial t = tn_trial_open(g, tn_apply(g, &tn_op_ffm, "y", TN_IN(x), &a), 1, true);
             for (uint32_t c = 0; c < x->shape.cols; c++) {
@@ -114,7 +111,6 @@ TEST(any_number_of_fields_and_any_width_are_summed)
             tn_trial_run(&t, (const double[]){.5});
             check_forward(t.y, &a);
             check_backward(x, &a);
-            tn_graph_free(g);
         }
     }
 }
@@ -137,8 +133,8 @@ static double layer_of_values(uint32_t k, bool within_slot, bool normalise)
         uint32_t k;
         bool within_slot, normalise;
     } opts = {k, within_slot, normalise};
-    tn_graph *g = tn_trial_graph(1, false);
-    tn_diag diag = {0};
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(1, false);
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_node *x = tn_embed(g, "x", slots, 2);
     tn_net net = {.g = g};
     tn_origin origin = {.source = "test"};
@@ -150,8 +146,6 @@ static double layer_of_values(uint32_t k, bool within_slot, bool normalise)
     assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
     tn_forward(g, &(tn_graph_feed){.rows = 1, .sparse = &sparse});
     double value = (double)*y->val;
-    tn_graph_free(g);
-    tn_diag_done(&diag);
     return value;
 }
 
@@ -277,7 +271,7 @@ static void run_graph(batch *b, uint32_t k, const tn_graph_opts *opts, tn_real y
     o.train = true;
     o.max_rows = ROWS;
     o.reduction = TN_REDUCE_SUM;
-    tn_graph *g = tn_graph_new(&o);
+    tn_graph *g FREED(tn_graph_free) = tn_graph_new(&o);
     tn_node *x = tn_embed(g, "x", slots, SLOTS);
     tn_node *made = tn_apply(g, &tn_op_ffm, "pairs", TN_IN(x), &(tn_ffm_attr){SLOTS, k});
     tn_trial t = tn_trial_open(g, made, ROWS, true);
@@ -288,13 +282,12 @@ static void run_graph(batch *b, uint32_t k, const tn_graph_opts *opts, tn_real y
     for (uint32_t r = 0; r < ROWS; r++) {
         y[r] = *tn_val_row(made, r);
     }
-    tn_graph_free(g);
 }
 
 TEST(training_needs_no_matrix)
 {
-    batch *a = tn_alloc(1, sizeof *a, "a batch");
-    batch *b = tn_alloc(1, sizeof *b, "a batch");
+    batch *a FREED(tn_free) = tn_alloc(1, sizeof *a, "a batch");
+    batch *b FREED(tn_free) = tn_alloc(1, sizeof *b, "a batch");
     for (uint32_t i = 0; i < 4 * CUTS; i++) {
         uint32_t k = i % 2 == 0 ? 4 : 3;
         tn_real y[ROWS];
@@ -313,16 +306,14 @@ TEST(training_needs_no_matrix)
             }
         }
     }
-    tn_free(a);
-    tn_free(b);
 }
 
 TEST(threads_and_blocks_do_not_change_a_bit)
 {
-    batch *a = tn_alloc(1, sizeof *a, "a batch");
-    batch *b = tn_alloc(1, sizeof *b, "a batch");
+    batch *a FREED(tn_free) = tn_alloc(1, sizeof *a, "a batch");
+    batch *b FREED(tn_free) = tn_alloc(1, sizeof *b, "a batch");
     for (uint32_t i = 0; i < 4 * CUTS; i++) {
-        tn_team *team = NULL;
+        tn_team *team FREED(tn_team_close) = NULL;
         tn_error err = {0};
         tn_real y[ROWS];
         tn_real want[ROWS];
@@ -333,16 +324,13 @@ TEST(threads_and_blocks_do_not_change_a_bit)
         run_graph(b, 4, &(tn_graph_opts){.seed = 1}, want);
         assert_memory_equal(y, want, sizeof y);
         assert_memory_equal(a->grads, b->grads, b->floats * sizeof *a->grads);
-        tn_team_close(team);
     }
-    tn_free(a);
-    tn_free(b);
 }
 
 TEST(gradients_that_are_not_finite_are_told)
 {
-    batch *b = tn_alloc(1, sizeof *b, "a batch");
-    tn_team *team = NULL;
+    batch *b FREED(tn_free) = tn_alloc(1, sizeof *b, "a batch");
+    tn_team *team FREED(tn_team_close) = NULL;
     tn_error err = {0};
     tn_real y[ROWS];
     assert_int_equal(tn_team_open(&team, 2, &err), TN_OK);
@@ -355,6 +343,4 @@ TEST(gradients_that_are_not_finite_are_told)
         run_graph(b, 4, &(tn_graph_opts){.team = team}, y);
         assert_true(b->finite);
     }
-    tn_team_close(team);
-    tn_free(b);
 }

@@ -7,9 +7,6 @@
 #include "nn/gemm/kernels.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 static const size_t sizes[] = {1, 2, 3, 5, 12, 13, 16, 17, 31, 32, 33, 64, 65, 100, 129, 260};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0], SIDE = 1100 };
 
@@ -109,7 +106,7 @@ static uint32_t all_ways(tn_products out[4])
 
 TEST(products_are_those_of_three_loops)
 {
-    buffers x = new_buffers();
+    buffers x CLEANUP(free_buffers) = new_buffers();
     tn_products way[4];
     uint32_t n_ways = all_ways(way);
     assert_true(n_ways > 0);
@@ -125,7 +122,6 @@ TEST(products_are_those_of_three_loops)
         check(&x, (tn_dims){70, 40, 1000}, true, false);
         check(&x, (tn_dims){70, 40, 600}, false, true);
     }
-    free_buffers(&x);
 }
 
 TEST(a_choice_is_honoured_or_refused_with_a_reason)
@@ -169,7 +165,7 @@ TEST(old_processors_have_products_too)
 TEST(padded_rows_give_the_same_bits)
 {
     enum { LINE = 16 };
-    buffers x = new_buffers();
+    buffers x CLEANUP(free_buffers) = new_buffers();
     for (int i = 0; i < N_SIZES * N_SIZES; i++) {
         tn_dims d = {sizes[i % N_SIZES], sizes[i / N_SIZES] + 1, sizes[(i * 7 + 3) % N_SIZES]};
         size_t stride = (d.n + LINE - 1) / LINE * LINE;
@@ -178,20 +174,19 @@ TEST(padded_rows_give_the_same_bits)
         tn_gemm(&x.by, d, a, (tn_mat){x.b, stride, true}, (tn_product){x.want, d.n, false});
         assert_memory_equal(x.c, x.want, d.m * d.n * sizeof *x.c);
     }
-    free_buffers(&x);
 }
 
 /* Weights of 16 bits: near what they were, and one row by words is the product of the floats. */
 TEST(words_give_the_bits_of_rounded_weights)
 {
     const tn_real seven = 7;
-    buffers x = new_buffers();
+    buffers x CLEANUP(free_buffers) = new_buffers();
     tn_products way[5];
     uint32_t n_ways = all_ways(way);
     for (size_t i = 0; i < (size_t)N_SIZES * N_SIZES; i++) {
         const size_t n = sizes[i / N_SIZES] + 1;
         const size_t k = i == 7 ? 600 : sizes[(i * 7 + 3) % N_SIZES] + 1;
-        tn_real *words = tn_alloc(tn_words_size(k, n), sizeof *words, "words");
+        tn_real *words FREED(tn_free) = tn_alloc(tn_words_size(k, n), sizeof *words, "words");
         memcpy(x.b, x.want, k * n * sizeof *x.b);
         tn_words_round(k, n, x.b, words);
         for (size_t j = 0; j < k * n; j++) {
@@ -208,9 +203,7 @@ TEST(words_give_the_bits_of_rounded_weights)
             assert_memory_equal(&got[n], &seven, sizeof seven);
             assert_true(way[w].kernels != NULL || !tn_gemm_words(&way[w], k, n, x.a, words, got));
         }
-        tn_free(words);
     }
-    free_buffers(&x);
 }
 
 /* Weights that no sum of ordinary ones makes: nothing becomes infinite, or a denormal. */
@@ -239,7 +232,7 @@ TEST(rounded_weights_are_ordinary_floats)
 
 TEST(transposing_twice_is_the_identity)
 {
-    buffers x = new_buffers();
+    buffers x CLEANUP(free_buffers) = new_buffers();
     for (int i = 0; i < N_SIZES; i++) {
         size_t m = sizes[i];
         size_t n = sizes[N_SIZES - 1 - i];
@@ -251,7 +244,6 @@ TEST(transposing_twice_is_the_identity)
             assert_true(d <= 0 && d >= 0);
         }
     }
-    free_buffers(&x);
 }
 
 /* An entry is one chain of operations, whatever the block around it and the vector width. */
@@ -261,7 +253,7 @@ TEST(an_entry_has_the_same_bits_in_every_tile)
         skip(); /* OpenBLAS picks its kernels by shape */
     }
     enum { M = 61, N = 77, K = 300 };
-    buffers x = new_buffers();
+    buffers x CLEANUP(free_buffers) = new_buffers();
     tn_gemm(&x.by, (tn_dims){M, N, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, N, false},
             (tn_product){x.c, N, false});
     for (size_t rows = 1; rows < 16; rows++) {
@@ -285,7 +277,6 @@ TEST(an_entry_has_the_same_bits_in_every_tile)
                 (tn_product){x.want + j, N, false});
     }
     assert_memory_equal(x.c, x.want, (size_t)M * N * sizeof *x.c);
-    free_buffers(&x);
 }
 
 #if TN_KERNELS_AVX512
@@ -352,9 +343,9 @@ TEST(threads_may_multiply_at_once)
 {
     enum { TILES = 32 };
     tn_error err = {0};
-    tn_team *team = NULL;
+    tn_team *team FREED(tn_team_close) = NULL;
     tn_products way[5];
-    buffers x = new_buffers();
+    buffers x CLEANUP(free_buffers) = new_buffers();
     uint32_t n_ways = all_ways(way);
     assert_int_equal(tn_team_open(&team, 4, &err), TN_OK);
     shared_job job = {&x, x.c};
@@ -365,6 +356,4 @@ TEST(threads_may_multiply_at_once)
             assert_memory_equal(x.c, x.c + t * JOB * JOB, (size_t)JOB * JOB * sizeof *x.c);
         }
     }
-    tn_team_close(team);
-    free_buffers(&x);
 }

@@ -9,7 +9,7 @@
 #include "support/mallocs.h"
 #include "support/test.h"
 
-#include <math.h>
+CLOSER(tn_test_batch_free);
 
 enum { ROWS = 300, SEED = 5 };
 
@@ -38,7 +38,7 @@ typedef struct outcome {
 
 static outcome step_of(tn_test_net *n, uint32_t rows)
 {
-    tn_test_batch *b = tn_test_batch_new(rows, SEED);
+    tn_test_batch *b FREED(tn_test_batch_free) = tn_test_batch_new(rows, SEED);
     tn_graph_feed feed = tn_test_feed(b, true);
     tn_forward(n->g, &feed);
     tn_backward(n->g);
@@ -51,7 +51,6 @@ static outcome step_of(tn_test_net *n, uint32_t rows)
     for (uint32_t r = 0; r < rows; r++) {
         o.logit[r] = *tn_val_row(n->logit, r);
     }
-    tn_test_batch_free(b);
     return o;
 }
 
@@ -70,23 +69,20 @@ static void assert_same_bits(const outcome *a, const outcome *b, uint32_t rows)
 
 TEST(the_same_bits_on_1_2_and_4_threads)
 {
-    tn_test_net alone = train_net(NULL, false);
+    tn_test_net alone CLEANUP(close_net) = train_net(NULL, false);
     outcome want = step_of(&alone, ROWS);
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
         tn_error err = {0};
-        tn_team *team = NULL;
+        tn_team *team FREED(tn_team_close) = NULL;
         assert_int_equal(tn_team_open(&team, threads, &err), TN_OK);
-        tn_test_net n = train_net(team, false);
+        tn_test_net n CLEANUP(close_net) = train_net(team, false);
         for (int times = 0; times < 3; times++) {
             outcome got = step_of(&n, ROWS);
             assert_same_bits(&want, &got, ROWS);
             free_outcome(&got);
         }
-        close_net(&n);
-        tn_team_close(team);
     }
     free_outcome(&want);
-    close_net(&alone);
 }
 
 static void assert_close(const tn_real *a, const tn_real *b, size_t n, double tolerance)
@@ -102,8 +98,8 @@ static void assert_close(const tn_real *a, const tn_real *b, size_t n, double to
 
 TEST(passes_change_only_rounding)
 {
-    tn_test_net with = train_net(NULL, false);
-    tn_test_net without = train_net(NULL, true);
+    tn_test_net with CLEANUP(close_net) = train_net(NULL, false);
+    tn_test_net without CLEANUP(close_net) = train_net(NULL, true);
     outcome a = step_of(&with, ROWS);
     outcome b = step_of(&without, ROWS);
     assert_close(a.logit, b.logit, ROWS, 1e-5);
@@ -111,16 +107,15 @@ TEST(passes_change_only_rounding)
     assert_close(a.rows, b.rows, a.n_rows, 1e-5);
     free_outcome(&a);
     free_outcome(&b);
-    close_net(&with);
-    close_net(&without);
 }
 
 TEST(an_example_is_scored_alike_in_every_batch)
 {
     tn_params *params = tn_params_new();
-    tn_test_net n = tn_test_net_build(params, &(tn_graph_opts){.max_rows = ROWS});
+    tn_test_net n CLEANUP(close_net) =
+        tn_test_net_build(params, &(tn_graph_opts){.max_rows = ROWS});
     tn_test_net_finish(&n);
-    tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
+    tn_test_batch *b FREED(tn_test_batch_free) = tn_test_batch_new(ROWS, SEED);
     tn_graph_feed feed = tn_test_feed(b, false);
     tn_forward(n.g, &feed);
     tn_real all[ROWS];
@@ -134,17 +129,15 @@ TEST(an_example_is_scored_alike_in_every_batch)
             tn_assert_value((double)*tn_val_row(n.logit, r), (double)all[r]);
         }
     }
-    tn_test_batch_free(b);
-    close_net(&n);
 }
 
 TEST(a_warm_step_allocates_nothing)
 {
     tn_error err = {0};
-    tn_team *team = NULL;
+    tn_team *team FREED(tn_team_close) = NULL;
     assert_int_equal(tn_team_open(&team, 2, &err), TN_OK);
-    tn_test_net n = train_net(team, false);
-    tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
+    tn_test_net n CLEANUP(close_net) = train_net(team, false);
+    tn_test_batch *b FREED(tn_test_batch_free) = tn_test_batch_new(ROWS, SEED);
     tn_graph_feed feed = tn_test_feed(b, true);
     tn_forward(n.g, &feed);
     tn_backward(n.g);
@@ -155,14 +148,11 @@ TEST(a_warm_step_allocates_nothing)
         tn_backward(n.g);
     }
     assert_int_equal(tn_mallocs() - before, 0);
-    tn_test_batch_free(b);
-    close_net(&n);
-    tn_team_close(team);
 }
 
 TEST(a_batch_without_rows_has_gradients_of_0)
 {
-    tn_test_net n = train_net(NULL, false);
+    tn_test_net n CLEANUP(close_net) = train_net(NULL, false);
     outcome full = step_of(&n, ROWS);
     outcome empty = step_of(&n, 0);
     for (uint32_t i = 0; i < tn_params_count(n.params); i++) {
@@ -177,28 +167,25 @@ TEST(a_batch_without_rows_has_gradients_of_0)
     }
     free_outcome(&full);
     free_outcome(&empty);
-    close_net(&n);
 }
 
 TEST(concat_is_a_layout_and_not_a_copy)
 {
-    tn_test_net n = train_net(NULL, false);
+    tn_test_net n CLEANUP(close_net) = train_net(NULL, false);
     assert_ptr_equal(n.deep->val, n.e->val);
     assert_ptr_equal(n.deep->grad, n.e->grad);
     assert_ptr_equal(n.numeric->val, n.e->val + n.deep->shape.cols);
     assert_int_equal(n.deep->stride, n.e->stride);
     assert_null(n.numeric->grad);
-    close_net(&n);
 }
 
 TEST(matmul_bias_and_activation_become_one_dense)
 {
-    tn_test_net n = train_net(NULL, false);
+    tn_test_net n CLEANUP(close_net) = train_net(NULL, false);
     const tn_node *h = tn_graph_find(n.g, "deep.2.act");
     assert_string_equal(h->op->name, "dense");
     assert_int_equal(h->n_in, 3);
     assert_false(tn_graph_find(n.g, "deep.2")->place->alive);
-    close_net(&n);
 }
 
 static tn_test_net scorer(tn_params *params, bool frozen, bool no_passes)
@@ -224,11 +211,11 @@ static void give_statistics(tn_params *params)
 
 TEST(frozen_weights_swallow_the_batch_norm)
 {
-    tn_test_net trained = train_net(NULL, false);
+    tn_test_net trained CLEANUP(close_net) = train_net(NULL, false);
     give_statistics(trained.params);
     tn_test_net plain = scorer(trained.params, false, false);
     tn_test_net frozen = scorer(trained.params, true, false);
-    tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
+    tn_test_batch *b FREED(tn_test_batch_free) = tn_test_batch_new(ROWS, SEED);
     tn_graph_feed feed = tn_test_feed(b, false);
     feed.label = NULL;
     tn_forward(plain.g, &feed);
@@ -243,29 +230,26 @@ TEST(frozen_weights_swallow_the_batch_norm)
         assert_false(n->place->alive && n->op == &tn_op_dropout);
     }
     assert_string_equal(tn_graph_find(frozen.g, "deep.1.act")->op->name, "dense");
-    tn_test_batch_free(b);
     tn_graph_free(plain.g);
     tn_graph_free(frozen.g);
-    close_net(&trained);
 }
 
 TEST(scoring_reuses_memory)
 {
-    tn_test_net trained = train_net(NULL, false);
+    tn_test_net trained CLEANUP(close_net) = train_net(NULL, false);
     tn_test_net score = scorer(trained.params, false, false);
     tn_test_net wasteful = scorer(trained.params, false, true);
     assert_true(score.g->block_size < wasteful.g->block_size);
     assert_true(wasteful.g->block_size < trained.g->block_size);
     tn_graph_free(score.g);
     tn_graph_free(wasteful.g);
-    close_net(&trained);
 }
 
 /* A tile of rows goes through many nodes while others have not begun (sweep.c): a row may only be
  * overwritten by the same row of another matrix. */
 TEST(only_rows_of_equal_width_share_memory)
 {
-    tn_test_net trained = train_net(NULL, false);
+    tn_test_net trained CLEANUP(close_net) = train_net(NULL, false);
     tn_test_net score = scorer(trained.params, false, false);
     const tn_node *a;
     const tn_node *b;
@@ -281,18 +265,17 @@ TEST(only_rows_of_equal_width_share_memory)
         }
     }
     tn_graph_free(score.g);
-    close_net(&trained);
 }
 
 TEST(a_fetched_node_stays_and_is_not_fused)
 {
-    tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS});
+    tn_test_net n CLEANUP(close_net) = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS});
     tn_error err = {0};
     const char *fetch[] = {"deep.2", "deep.1.drop", "deep.1.act"};
     tn_wanted wanted = {.logit = n.logit, .fetch = fetch, .n_fetch = 3};
     assert_int_equal(tn_graph_finish(n.g, &wanted, &err), TN_OK);
     tn_params_init(n.params, 42);
-    tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
+    tn_test_batch *b FREED(tn_test_batch_free) = tn_test_batch_new(ROWS, SEED);
     tn_graph_feed feed = tn_test_feed(b, false);
     tn_forward(n.g, &feed);
     const tn_node *z = tn_graph_find(n.g, "deep.2");
@@ -302,19 +285,16 @@ TEST(a_fetched_node_stays_and_is_not_fused)
         assert_true(fabs(tanh((double)*tn_val_row(z, r)) - y) < 1e-6);
         tn_assert_value((double)*tn_val_row(drop, r), (double)*tn_val_row(drop->in[0], r));
     }
-    tn_test_batch_free(b);
-    close_net(&n);
 }
 
 TEST(fetching_what_does_not_exist_is_an_error)
 {
-    tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS});
+    tn_test_net n CLEANUP(close_net) = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS});
     tn_error err = {0};
     const char *fetch[] = {"depp.2"};
     tn_wanted wanted = {.logit = n.logit, .fetch = fetch, .n_fetch = 1};
     assert_int_equal(tn_graph_finish(n.g, &wanted, &err), TN_E_CONFIG);
     assert_string_equal(err.text, "no node 'depp.2' in the graph (did you mean 'deep.2'?)");
-    close_net(&n);
 }
 
 TEST(no_memory_is_reported)
@@ -338,16 +318,14 @@ TEST(no_memory_is_reported)
 
 TEST(what_is_not_finite_is_named)
 {
-    tn_test_net n = train_net(NULL, false);
+    tn_test_net n CLEANUP(close_net) = train_net(NULL, false);
     const tn_param_slice *s = tn_params_find(n.params, "deep.2.W");
     tn_params_weights(n.params)[s->at + 3] = (tn_real)NAN;
-    tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
+    tn_test_batch *b FREED(tn_test_batch_free) = tn_test_batch_new(ROWS, SEED);
     tn_graph_feed feed = tn_test_feed(b, true);
     tn_forward(n.g, &feed);
     assert_true(isnan(tn_graph_loss(n.g)) != 0);
     assert_string_equal(tn_graph_not_finite(n.g), "deep.2.W");
-    tn_test_batch_free(b);
-    close_net(&n);
 }
 
 TEST(a_parameter_used_twice_adds_up)

@@ -6,8 +6,6 @@
 #include "nn/passes/graphjson.h"
 #include "support/test.h"
 
-#include <stdio.h>
-
 enum { ROWS = 50, SEED = 9 };
 
 /* Where a list's names lead: inputs of the test net, parameters by their values. */
@@ -50,14 +48,13 @@ static tn_params *copy_params(const tn_graph *from)
 
 static tn_status build(shelf *s, const char *text, tn_error *err)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const tn_json *nodes = NULL;
     tn_json_lookup lookup = {find_input, find_param, s};
     tn_status status = tn_json_parse(&nodes, text, strlen(text), arena, "model.json", err);
     if (status == TN_OK) {
         status = tn_graph_from_json(s->g, nodes, &lookup, "model.json", err);
     }
-    tn_arena_free(arena);
     return status;
 }
 
@@ -76,7 +73,7 @@ static tn_test_net frozen_net(void)
 TEST(a_graph_out_of_its_own_json_scores_alike)
 {
     tn_test_net f = frozen_net();
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_graph_json_nodes(f.g, &text);
     assert_null(strstr(tn_text_str(&text), "batch_norm"));
     assert_null(strstr(tn_text_str(&text), "dropout"));
@@ -84,9 +81,7 @@ TEST(a_graph_out_of_its_own_json_scores_alike)
 
     shelf s = {tn_graph_new(&(tn_graph_opts){.max_rows = ROWS}), copy_params(f.g)};
     tn_error err = {0};
-    if (build(&s, tn_text_str(&text), &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(build(&s, tn_text_str(&text), &err), err.text);
     tn_node *logit = tn_graph_find(s.g, "logit");
     tn_wanted wanted = {.logit = logit};
     assert_int_equal(tn_graph_finish(s.g, &wanted, &err), TN_OK);
@@ -97,11 +92,9 @@ TEST(a_graph_out_of_its_own_json_scores_alike)
     for (uint32_t r = 0; r < ROWS; r++) {
         tn_assert_value((double)*tn_val_row(logit, r), (double)*tn_val_row(f.logit, r));
     }
-    tn_text again = {0};
+    tn_text again CLEANUP(tn_text_done) = {0};
     tn_graph_json_nodes(s.g, &again);
     assert_string_equal(tn_text_str(&again), tn_text_str(&text));
-    tn_text_done(&again);
-    tn_text_done(&text);
     tn_test_batch_free(b);
     tn_graph_free(s.g);
     tn_params_free(s.params);
@@ -158,7 +151,7 @@ TEST(a_damaged_list_is_an_error_and_no_crash)
 /* 4096 nodes are a list; with its inputs they are more than a graph takes. */
 TEST(a_list_that_fills_the_graph_is_an_error)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_text_addc(&text, '[');
     for (uint32_t i = 0; i < TN_NODES_MAX; i++) {
         tn_text_addf(&text,
@@ -170,7 +163,6 @@ TEST(a_list_that_fills_the_graph_is_an_error)
     tn_error err = {0};
     assert_int_equal(build(&s, tn_text_str(&text), &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "a graph of more than 4096 nodes, at 'n4095'"));
-    tn_text_done(&text);
     tn_graph_free(s.g);
     tn_params_free(s.params);
 }

@@ -7,8 +7,6 @@
 #include "nn/graph/graphcore.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum {
     SETS_MAX = 3,
     ROWS = 60,
@@ -85,7 +83,7 @@ TEST(field_aware_pairs)
     static const uint32_t widths[] = {1, 3, 4, 8, 16, K_MAX};
     const tn_loopset *set[SETS_MAX];
     uint32_t n_sets = sets_here(set);
-    pairs *p = tn_alloc(SETS_MAX, sizeof *p, "pairs");
+    pairs *p FREED(tn_free) = tn_alloc(SETS_MAX, sizeof *p, "pairs");
     for (uint32_t i = 0; i < 36; i++) {
         uint32_t n = fields[i / 6];
         uint32_t k = widths[i % 6];
@@ -96,7 +94,6 @@ TEST(field_aware_pairs)
             }
         }
     }
-    tn_free(p);
 }
 
 /* Two slots: values of the examples, gradients of the rows in blocks of a slot each, in one of
@@ -157,7 +154,7 @@ TEST(pairs_of_sums)
     static const uint32_t dims[] = {1, 3, 4, 8, 10, 16, 32, DIM_MAX};
     const tn_loopset *set[SETS_MAX];
     uint32_t n_sets = sets_here(set);
-    sums *f = tn_alloc(SETS_MAX, sizeof *f, "sums");
+    sums *f FREED(tn_free) = tn_alloc(SETS_MAX, sizeof *f, "sums");
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
         size_t bytes = (size_t)KEYS * dims[i] * sizeof(tn_real);
         for (uint32_t s = 0; s < n_sets; s++) {
@@ -171,5 +168,4 @@ TEST(pairs_of_sums)
             }
         }
     }
-    tn_free(f);
 }

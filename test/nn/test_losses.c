@@ -4,8 +4,6 @@
 #include "nn/near.h"
 #include "support/test.h"
 
-#include <math.h>
-
 enum { ROWS_MAX = 6 };
 
 typedef struct trial {

@@ -4,7 +4,7 @@
 #include "nn/near.h"
 #include "support/test.h"
 
-#include <stdio.h>
+CLOSER(tn_graph_free);
 
 static const tn_init zero = {.kind = TN_INIT_CONSTANT};
 static const tn_init one = {.kind = TN_INIT_CONSTANT, .a = 1};
@@ -28,7 +28,7 @@ static tn_node *norm(tn_graph *g, const char *name, tn_node *x, tn_node *beta)
 TEST(a_norm_and_a_bias_may_share_a_parameter)
 {
     for (uint32_t first = 0; first < 2; first++) {
-        tn_graph *g = tn_trial_graph(2, true);
+        tn_graph *g FREED(tn_graph_free) = tn_trial_graph(2, true);
         tn_node *x = tn_input(g, "x", 2, true);
         tn_node *b = tn_param(g, NULL, "b", (tn_shape){1, 2}, zero);
         tn_node *y = first == 0
@@ -40,7 +40,6 @@ TEST(a_norm_and_a_bias_may_share_a_parameter)
         /* Sums of dy's columns for each of the two; nothing comes through the norm to a bias. */
         double through = first == 0 ? 2 : 1;
         tn_assert_near("db", b, b->grad, (const double[]){4 * through, -2 * through});
-        tn_graph_free(g);
     }
 }
 
@@ -79,7 +78,7 @@ TEST(a_folded_norm_finds_free_names)
 
 TEST(the_first_fault_is_kept)
 {
-    tn_graph *g = tn_trial_graph(2, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
     assert_null(tn_graph_fault(g));
     tn_node *w = tn_param(g, NULL, "w", (tn_shape){2, 2}, zero);
@@ -91,12 +90,11 @@ TEST(the_first_fault_is_kept)
     assert_int_equal(tn_apply(g, &tn_op_matmul, "z", TN_IN(y, other), NULL)->shape.cols,
                      3); /* building goes on */
     assert_string_equal(tn_graph_fault(g), "two nodes are called 'x'");
-    tn_graph_free(g);
 }
 
 TEST(a_chapter_has_its_own_parameters)
 {
-    tn_graph *g = tn_trial_graph(2, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(2, true);
     (void)tn_param(g, NULL, "w", (tn_shape){2, 2}, zero);
     tn_graph_chapter(g);
     (void)tn_param(g, NULL, "v", (tn_shape){2, 2}, zero);
@@ -104,12 +102,11 @@ TEST(a_chapter_has_its_own_parameters)
     assert_null(tn_graph_fault(g));
     (void)tn_param(g, NULL, "w", (tn_shape){2, 2}, zero);
     assert_string_equal(tn_graph_fault(g), "two parameters, or a node and one, are called 'w'");
-    tn_graph_free(g);
 }
 
 TEST(too_many_nodes_are_a_fault)
 {
-    tn_graph *g = tn_trial_graph(2, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
     tn_node *y = x;
     for (uint32_t i = 1; i < TN_NODES_MAX; i++) {
@@ -126,5 +123,4 @@ TEST(too_many_nodes_are_a_fault)
                      TN_IN(y, tn_param(g, NULL, name, (tn_shape){1, 2}, zero)), NULL);
     }
     assert_string_equal(tn_graph_fault(g), "a graph of more than 4096 nodes, at 'last'");
-    tn_graph_free(g);
 }

@@ -4,6 +4,8 @@
 #include "nn/op/ops.h"
 #include "support/test.h"
 
+CLOSER(tn_graph_free);
+
 static const tn_init zero = {.kind = TN_INIT_CONSTANT};
 
 static tn_node *weights(tn_graph *g, const char *name, uint32_t cols)
@@ -98,7 +100,7 @@ TEST(a_batch_of_one_row_has_variance_0)
 
 TEST(v1_dice)
 {
-    tn_graph *g = tn_trial_graph(2, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
     tn_node *alpha = weights(g, "alpha", 2);
     tn_node *params[] = {alpha, tn_running(g, NULL, "mean", (tn_shape){1, 2}, 0),
@@ -110,7 +112,6 @@ TEST(v1_dice)
     tn_trial_run(&t, NULL);
     tn_assert_near("y", t.y, t.y->val,
                    (const double[]){.451706067, -.903412133, 2.3948818, .399146967});
-    tn_graph_free(g);
 }
 
 /* Statistics after the batch, which the owner of the step takes over. */
@@ -126,7 +127,7 @@ static void data_norm_step(tn_trial *t, tn_node *x, tn_node *sums, const double 
 
 TEST(v4_data_norm)
 {
-    tn_graph *g = tn_trial_graph(3, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(3, true);
     tn_node *x = tn_input(g, "x", 1, true);
     tn_node *sums = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
     tn_node *params[] = {weights(g, "gamma", 1), weights(g, "beta", 1), sums};
@@ -143,12 +144,11 @@ TEST(v4_data_norm)
         tn_assert_value(w.mean, want[i][1]);
         tn_assert_value(w.m2 / w.n, want[i][2]);
     }
-    tn_graph_free(g);
 }
 
 TEST(a4_statistics_do_not_fade_after_max_count)
 {
-    tn_graph *g = tn_trial_graph(3, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(3, true);
     tn_node *x = tn_input(g, "x", 1, true);
     tn_node *sums = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
     tn_node *params[] = {weights(g, "gamma", 1), weights(g, "beta", 1), sums};
@@ -161,7 +161,6 @@ TEST(a4_statistics_do_not_fade_after_max_count)
     tn_wide w = tn_wide_get(sums->val, 1, 0);
     tn_assert_value(w.mean, 2);
     tn_assert_value(w.m2 / w.n, 2.0 / 3);
-    tn_graph_free(g);
 }
 
 TEST(a_count_beyond_24_bits_still_grows)
@@ -176,7 +175,7 @@ TEST(a_count_beyond_24_bits_still_grows)
 
 TEST(v5_layer_norm)
 {
-    tn_graph *g = tn_trial_graph(2, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 3, true);
     tn_node *params[] = {weights(g, "gamma", 3), weights(g, "beta", 3)};
     tn_trial t = tn_trial_open(g,
@@ -195,12 +194,11 @@ TEST(v5_layer_norm)
                                     -.316803719});
     tn_assert_near("dgamma", params[0], params[0]->grad,
                    (const double[]){-1.559331021, -.784463183, .036508656});
-    tn_graph_free(g);
 }
 
 TEST(zscore_knows_the_rows_before_the_batch_only)
 {
-    tn_graph *g = tn_trial_graph(3, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(3, true);
     tn_node *x = tn_input(g, "x", 1, false);
     tn_node *sums = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
     tn_node *y = tn_apply(g, &tn_op_zscore, "y", TN_IN(x, sums), &(tn_zscore_attr){4});
@@ -218,5 +216,4 @@ TEST(zscore_knows_the_rows_before_the_batch_only)
     tn_assert_value(w.n, 4);
     tn_assert_value(w.mean, 2.75);
     tn_assert_value(w.m2, 8.75);
-    tn_graph_free(g);
 }

@@ -3,8 +3,6 @@
 #include "nn/gradcheck.h"
 #include "support/test.h"
 
-#include <string.h>
-
 static const double tolerance = sizeof(tn_real) == 8 ? 1e-7 : 1e-3;
 enum { SEED = 20240607 };
 

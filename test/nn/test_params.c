@@ -5,8 +5,7 @@
 #include "nn/nets.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
+CLOSER(tn_params_free);
 
 static const tn_init glorot = {.kind = TN_INIT_GLOROT_UNIFORM};
 static const tn_init zero = {.kind = TN_INIT_CONSTANT};
@@ -26,7 +25,7 @@ static void seal(tn_params *p)
 
 TEST(v17_dense_init)
 {
-    tn_params *p = tn_params_new();
+    tn_params *p FREED(tn_params_free) = tn_params_new();
     (void)tn_params_add(p, "other", 3, 5, true, glorot);
     uint32_t i = tn_params_add(p, "deep.1.W", 429, 400, true, glorot);
     seal(p);
@@ -36,7 +35,6 @@ TEST(v17_dense_init)
     for (int k = 0; k < 3; k++) {
         assert_int_equal(bits((float)w[k]), want[k]);
     }
-    tn_params_free(p);
 }
 
 TEST(v17_row_init)
@@ -60,7 +58,7 @@ TEST(v17_row_init)
 
 TEST(slices_begin_on_cache_lines_and_gaps_are_0)
 {
-    tn_params *p = tn_params_new();
+    tn_params *p FREED(tn_params_free) = tn_params_new();
     for (uint32_t i = 1; i < 20; i++) {
         char name[8];
         (void)snprintf(name, sizeof name, "p%u", i);
@@ -78,23 +76,21 @@ TEST(slices_begin_on_cache_lines_and_gaps_are_0)
         end = s->at + (size_t)s->rows * s->cols;
     }
     assert_true(tn_params_size(p) >= end);
-    tn_params_free(p);
 }
 
 TEST(the_same_name_is_the_same_slice)
 {
-    tn_params *p = tn_params_new();
+    tn_params *p FREED(tn_params_free) = tn_params_new();
     uint32_t a = tn_params_add(p, "W", 4, 5, true, glorot);
     assert_int_equal(tn_params_add(p, "W", 4, 5, true, glorot), a);
     assert_int_equal(tn_params_count(p), 1);
     assert_null(tn_params_find(p, "V"));
     assert_ptr_equal(tn_params_find(p, "W"), tn_params_get(p, a));
-    tn_params_free(p);
 }
 
 TEST(a_frozen_bias_still_counts_and_a_running_value_never)
 {
-    tn_params *p = tn_params_new();
+    tn_params *p FREED(tn_params_free) = tn_params_new();
     (void)tn_params_add(p, "W", 4, 5, true, glorot);
     uint32_t b = tn_params_add(p, "b", 1, 5, true, zero);
     (void)tn_params_add(p, "mean", 1, 5, false, zero);
@@ -102,19 +98,17 @@ TEST(a_frozen_bias_still_counts_and_a_running_value_never)
     assert_int_equal(tn_params_trained(p), 25);
     assert_false(tn_params_get(p, b)->train);
     assert_false(tn_params_get(p, b)->state);
-    tn_params_free(p);
 }
 
 TEST(no_memory_is_reported)
 {
     for (uint64_t nth = 1; nth <= 2; nth++) {
-        tn_params *p = tn_params_new();
+        tn_params *p FREED(tn_params_free) = tn_params_new();
         (void)tn_params_add(p, "W", 4, 5, true, glorot);
         tn_error err = {0};
         tn_alloc_fail_at(nth);
         assert_int_equal(tn_params_seal(p, &err), TN_E_MEMORY);
         assert_int_equal(tn_params_seal(p, &err), TN_OK);
-        tn_params_free(p);
     }
 }
 

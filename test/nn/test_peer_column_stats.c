@@ -167,7 +167,7 @@ TEST(v3_batch_norm_over_three_peers)
                                1.048681401,  .06726086, 1.997362801, -1.00178258};
     static const double dx[] = {.450625183,  -.252943259, -.308320696, .033407608,
                                 -.877531055, .291123464,  .735226568,  -.071587812};
-    world w;
+    world w CLEANUP(close_world);
     peer p[PEERS];
     open_world(&w, one_has_none, v3_x, v3_dy);
     open_batch_norm(p, &w);
@@ -188,13 +188,12 @@ TEST(v3_batch_norm_over_three_peers)
     assert_sum(p, 1, 0, .5);
     assert_sum(p, 1, 1, 3.5);
     close_peers(p);
-    close_world(&w);
 }
 
 /* What comes out is void then, but nothing is read that is not there. */
 TEST(a_failed_exchange_goes_on_with_the_own_part)
 {
-    world w;
+    world w CLEANUP(close_world);
     peer p[PEERS];
     open_world(&w, one_has_none, v3_x, v3_dy);
     w.fails = true;
@@ -204,12 +203,11 @@ TEST(a_failed_exchange_goes_on_with_the_own_part)
                    (const double[]){.1 * 7 / 3, .1});
     tn_assert_near("new mean", p[1].state[0], p[1].state[0]->grad, (const double[]){0, 0});
     close_peers(p);
-    close_world(&w);
 }
 
 TEST(alone_after_a_joint_step_the_batch_counts_again)
 {
-    world w;
+    world w CLEANUP(close_world);
     peer p[PEERS];
     open_world(&w, (const uint32_t[]){0, 4, 4, 4}, v3_x, v3_dy);
     open_batch_norm(p, &w);
@@ -220,7 +218,6 @@ TEST(alone_after_a_joint_step_the_batch_counts_again)
     assert_null(tn_parts_of(p[0].t.y)->all);
     tn_assert_near("new mean", p[0].state[0], p[0].state[0]->grad, (const double[]){.3, 0});
     close_peers(p);
-    close_world(&w);
 }
 
 TEST(v1_dice_over_three_peers)
@@ -228,7 +225,7 @@ TEST(v1_dice_over_three_peers)
     static const double x[] = {1, -2, 3, .5};
     static const double dy[] = {1, -1, .5, 2};
     static const double y[] = {.451706067, -.903412133, 2.3948818, .399146967};
-    world w;
+    world w CLEANUP(close_world);
     peer p[PEERS];
     tn_node *alpha[PEERS + 1];
     open_world(&w, (const uint32_t[]){0, 1, 1, 2}, x, dy);
@@ -270,7 +267,6 @@ TEST(v1_dice_over_three_peers)
     }
     close_peers(p);
     tn_graph_free(alone);
-    close_world(&w);
 }
 
 TEST(v4_data_norm_over_three_peers)
@@ -279,7 +275,7 @@ TEST(v4_data_norm_over_three_peers)
     static const uint32_t from[3][PEERS + 1] = {{0, 1, 2, 3}, {0, 0, 1, 1}, {0, 1, 1, 2}};
     static const double want[3][3] = {{3, 2, .666666667}, {3, 3, 2.444444444}, {4, 3, 1.722222222}};
     static const double dy[3] = {0};
-    world w;
+    world w CLEANUP(close_world);
     peer p[PEERS];
     open_world(&w, from[0], batch[0], dy);
     for (uint32_t r = 0; r < PEERS; r++) {
@@ -311,13 +307,12 @@ TEST(v4_data_norm_over_three_peers)
         }
     }
     close_peers(p);
-    close_world(&w);
 }
 
 TEST(zscore_freezes_at_the_same_row_of_the_joint_batch)
 {
     static const double batch[2][3] = {{1, 2, 3}, {5, 2, 8}};
-    world w;
+    world w CLEANUP(close_world);
     peer p[PEERS];
     open_world(&w, (const uint32_t[]){0, 2, 2, 3}, batch[0], NULL);
     for (uint32_t r = 0; r < PEERS; r++) {
@@ -347,5 +342,4 @@ TEST(zscore_freezes_at_the_same_row_of_the_joint_batch)
         tn_assert_value(s.m2, 8.75);
     }
     close_peers(p);
-    close_world(&w);
 }

@@ -4,8 +4,6 @@
 #include "nn/passes/plan.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum { ROWS = 64 };
 
 TEST(the_cost_counts_products_and_parameters)
@@ -45,14 +43,13 @@ TEST(the_plan_names_every_node_that_runs)
 {
     tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
     tn_test_net_finish(&n);
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_graph_print(n.g, 1e11, &t);
     const char *text = tn_text_str(&t);
     assert_non_null(strstr(text, "deep.2.act"));
     assert_non_null(strstr(text, "(inside e)"));
     assert_non_null(strstr(text, ", 100.0 GFLOP/s per thread"));
     assert_null(strstr(text, "matmul"));
-    tn_text_done(&t);
     tn_graph_free(n.g);
     tn_params_free(n.params);
 }
@@ -64,7 +61,7 @@ TEST(the_drawing_has_a_box_per_node_and_an_arrow_per_operand)
     tn_node *y = tn_activate(g, "y", x, "relu");
     tn_error err = {0};
     assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_graph_dot(g, &t);
     assert_string_equal(
         tn_text_str(&t),
@@ -74,7 +71,6 @@ TEST(the_drawing_has_a_box_per_node_and_an_arrow_per_operand)
         "    \"y\" [label=\"y\\nrelu [B x 2]\", shape=box, style=filled, fillcolor=lightyellow];\n"
         "    \"a \\\"b\\\"\" -> \"y\";\n"
         "}\n");
-    tn_text_done(&t);
     tn_graph_free(g);
 }
 

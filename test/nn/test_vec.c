@@ -4,8 +4,6 @@
 #include "nn/vec/vecmath.h"
 #include "support/test.h"
 
-#include <math.h>
-
 enum { LENGTH_MAX = 67, GUARD = 3 };
 
 static const tn_op *const acts[] = {&tn_op_relu,      &tn_op_leaky_relu, &tn_op_sigmoid,

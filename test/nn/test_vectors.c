@@ -5,7 +5,7 @@
 #include "nn/near.h"
 #include "support/test.h"
 
-#include <math.h>
+CLOSER(tn_graph_free);
 
 static const tn_init zero = {.kind = TN_INIT_CONSTANT};
 
@@ -16,20 +16,19 @@ static tn_node *weights(tn_graph *g, const char *name, uint32_t rows, uint32_t c
 
 TEST(v1_gelu)
 {
-    tn_graph *g = tn_trial_graph(1, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(1, true);
     tn_node *x = tn_input(g, "x", 3, true);
     tn_trial t = tn_trial_open(g, tn_activate(g, "y", x, "gelu"), 1, true);
     tn_put(x, (const double[]){-1, .5, 2});
     tn_trial_run(&t, NULL);
     tn_assert_near("y", t.y, t.y->val, (const double[]){-.158655254, .345731231, 1.954499736});
-    tn_graph_free(g);
 }
 
 /* One example with three keys; `pool` and what comes out. */
 static void check_pool(tn_pool pool, const float *x, const double *want)
 {
     static const tn_segment segment = {.name = "deep", .at = 0, .dim = 2};
-    tn_graph *g = tn_trial_graph(1, false);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(1, false);
     tn_embed_slot slot = {.name = "a", .slot = 0, .segment = &segment, .pool = pool, .k = 2};
     tn_node *y = tn_embed(g, "y", &slot, 1);
     tn_error err = {0};
@@ -40,7 +39,6 @@ static void check_pool(tn_pool pool, const float *x, const double *want)
     tn_sparse sparse = {.floats = 6, .rows = rows, .bag = &bag};
     tn_forward(g, &(tn_graph_feed){.rows = 1, .sparse = &sparse});
     tn_assert_near("pool", y, y->val, want);
-    tn_graph_free(g);
 }
 
 TEST(v2_pooling)
@@ -154,7 +152,7 @@ static pair_trial pairs_of(bool within, uint32_t n_values)
                                    (tn_real)-.4, (tn_real)-.5, (tn_real).6};
     static const uint32_t one[] = {0, 1};
     static const uint32_t slot[] = {0, 1};
-    tn_graph *g = tn_trial_graph(1, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(1, true);
     tn_node *x = tn_embed(g, "x", slots, 2);
     tn_node *y = within ? tn_apply(g, &tn_op_fm_values, "y",
                                    TN_IN(x, tn_apply(g, &tn_op_embed_squares, "q", TN_IN(x), NULL)),
@@ -172,7 +170,6 @@ static pair_trial pairs_of(bool within, uint32_t n_values)
     t.feed.sparse = &sparse;
     tn_trial_run(&t, (const double[]){1});
     out.y = *t.y->val;
-    tn_graph_free(g);
     return out;
 }
 
@@ -204,7 +201,7 @@ static const double cross_g[] = {1, 2, -1, .5, -.5, 1};
 
 TEST(v8_cross_v1)
 {
-    tn_graph *g = tn_trial_graph(2, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(2, true);
     tn_node *x0 = tn_input(g, "x0", 3, true);
     tn_node *x = tn_input(g, "x", 3, true);
     tn_node *wb[] = {weights(g, "w", 1, 3), weights(g, "b", 1, 3)};
@@ -220,12 +217,11 @@ TEST(v8_cross_v1)
     tn_assert_near("dx", x, x->grad, (const double[]){1.4, 1.8, -.2, 1.025, -.7625, 2.05});
     tn_assert_near("dw", wb[0], wb[0]->grad, (const double[]){1.01, -.485, -.335});
     tn_assert_near("db", wb[1], wb[1]->grad, (const double[]){1.5, 1.5, 0});
-    tn_graph_free(g);
 }
 
 TEST(v8_cross_v2)
 {
-    tn_graph *g = tn_trial_graph(2, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(2, true);
     tn_node *x0 = tn_input(g, "x0", 3, true);
     tn_node *x = tn_input(g, "x", 3, true);
     tn_node *w = weights(g, "w", 3, 3);
@@ -245,7 +241,6 @@ TEST(v8_cross_v2)
     tn_assert_near("dW", w, w->grad,
                    (const double[]){.14, .45, .42, -.04, -.325, -.12, -.09, .025, -.27});
     tn_assert_near("db", b, b->grad, (const double[]){.3, .65, .9});
-    tn_graph_free(g);
 }
 
 typedef struct loss_trial {
@@ -331,18 +326,17 @@ TEST(positive_weight_and_smoothing_follow_their_formulas)
 
 TEST(softmax_of_nothing_but_masks_is_0)
 {
-    tn_graph *g = tn_trial_graph(2, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
     tn_trial t = tn_trial_open(g, tn_apply(g, &tn_op_softmax, "y", TN_IN(x), NULL), 2, true);
     tn_put(x, (const double[]){-HUGE_VAL, -HUGE_VAL, -HUGE_VAL, 7});
     tn_trial_run(&t, NULL);
     tn_assert_near("y", t.y, t.y->val, (const double[]){0, 0, 0, 1});
-    tn_graph_free(g);
 }
 
 TEST(v17_dropout_mask)
 {
-    tn_graph *g = tn_trial_graph(4, true);
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(4, true);
     tn_node *x = tn_input(g, "x", 4, true);
     tn_trial t = tn_trial_open(
         g, tn_apply(g, &tn_op_dropout, "deep.1.drop", TN_IN(x), &(tn_dropout_attr){.3}), 4, true);
@@ -361,7 +355,6 @@ TEST(v17_dropout_mask)
     t.feed.info.training = false;
     tn_trial_run(&t, NULL);
     tn_assert_near("y", t.y, t.y->val, ones);
-    tn_graph_free(g);
 }
 
 /* Rows 2 and 3 of one process are rows 0 and 1 of the second peer. */
@@ -373,7 +366,7 @@ TEST(dropout_depends_on_the_row_of_the_joint_batch)
     }
     tn_real whole[12];
     for (int part = 0; part < 2; part++) {
-        tn_graph *g = tn_trial_graph(4, true);
+        tn_graph *g FREED(tn_graph_free) = tn_trial_graph(4, true);
         tn_node *x = tn_input(g, "x", 3, true); /* odd: rows begin in the middle of a draw */
         uint32_t rows = part == 0 ? 4 : 1;
         tn_trial t = tn_trial_open(
@@ -388,6 +381,5 @@ TEST(dropout_depends_on_the_row_of_the_joint_batch)
                 tn_assert_value((double)tn_val_row(t.y, 0)[c], (double)whole[c]);
             }
         }
-        tn_graph_free(g);
     }
 }

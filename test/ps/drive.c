@@ -4,9 +4,6 @@
 #include "ps/optim/optim.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 void assert_near(double got, double want)
 {
     if (!(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)))) {

@@ -10,9 +10,6 @@
 
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 static const tn_origin nowhere = {.source = "test"};
 
 /* "a,b" is a list, everything else a scalar. */
@@ -47,14 +44,13 @@ static tn_tree *map_of(tn_arena *arena, const char *options)
 
 static void *bind(tn_arena *arena, const tn_choice *choice, const char *options)
 {
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder binder = {.arena = arena, .diag = &diag};
     void *opts = tn_arena_alloc(arena, 1, choice->size, _Alignof(max_align_t));
     tn_fields_bind(&binder, choice->fields, map_of(arena, options), opts);
     if (diag.n_errors > 0) {
         fail_msg("options of %s: %s", choice->name, diag.text.data);
     }
-    tn_diag_done(&diag);
     return opts;
 }
 
@@ -170,10 +166,9 @@ kit_keys *kit_keys_new(tn_arena *arena, const tn_layout *layout, const uint64_t 
 
 void kit_peek(tn_table *t, const tn_layout *layout, uint64_t key, float *row)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     const kit_keys *k = kit_keys_new(arena, layout, &key, NULL, 1);
     tn_table_peek(t, NULL, &k->set, NULL, row, NULL);
-    tn_arena_free(arena);
 }
 
 typedef struct wanted {

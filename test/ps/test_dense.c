@@ -7,9 +7,6 @@
 #include "support/mallocs.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { SIZE = 20000 };
 
 static const tn_dense_run runs[] = {{16, 10000}, {10000, 10001}, {12000, SIZE - 3}};
@@ -146,7 +143,7 @@ TEST(threads_change_no_bit)
     tn_dense_store *d[3];
     double norm[3];
     for (uint32_t i = 0; i < 3; i++) {
-        tn_team *team = NULL;
+        tn_team *team FREED(tn_team_close) = NULL;
         assert_int_equal(tn_team_open(&team, 1U << i, NULL), TN_OK);
         f[i] = begin("adam", "l2=.01");
         d[i] = store(&f[i]);
@@ -155,7 +152,6 @@ TEST(threads_change_no_bit)
         tn_dense_push(d[i], team, f[i].g, &push, 1 / norm[i]);
         assert_true(norm[i] == norm[0]);
         assert_memory_equal(f[0].w, f[i].w, SIZE * sizeof(float));
-        tn_team_close(team);
     }
     for (uint32_t i = 0; i < 3; i++) {
         end(&f[i], d[i]);

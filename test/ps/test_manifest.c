@@ -5,11 +5,6 @@
 #include "base/math/sha256.h"
 #include "ps/snapshot/manifest.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const char hash[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /* The document of docs/formats.md, its blanks filled in. */
@@ -116,7 +111,7 @@ static void write_text(const tn_manifest *m, tn_text *text, uint32_t *crc)
 TEST(golden_manifest_members_in_order)
 {
     tn_manifest m = sample();
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     uint32_t crc = 0;
     write_text(&m, &text, &crc);
     assert_int_equal(text.size, strlen(example) + 21);
@@ -128,7 +123,6 @@ TEST(golden_manifest_members_in_order)
     char tail[32];
     (void)snprintf(tail, sizeof tail, "\"crc32c\":\"%08x\"}\n", crc);
     assert_string_equal(text.data + text.size - 21, tail);
-    tn_text_done(&text);
 }
 
 TEST(golden_model_id_of_files)
@@ -142,7 +136,7 @@ TEST(golden_model_id_of_files)
                            .file = files,
                            .structure =
                                "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_manifest_add_learned(&text, &m);
     assert_string_equal(tn_text_str(&text),
                         "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\","
@@ -156,7 +150,6 @@ TEST(golden_model_id_of_files)
     tn_sha256_end(&h, digest);
     tn_sha256_hex(digest, hex);
     assert_memory_equal(hex, "c1665130c99209d740b70206fae732da", 32);
-    tn_text_done(&text);
 }
 
 static tn_status read_text(const tn_text *text, tn_arena *arena, tn_manifest *out, tn_error *err)
@@ -168,11 +161,11 @@ TEST(what_was_written_is_read_back)
 {
     tn_manifest m = sample();
     tn_manifest back = {0};
-    tn_text text = {0};
-    tn_text again = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
+    tn_text again CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     uint32_t crc = 0;
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     write_text(&m, &text, &crc);
     assert_int_equal(read_text(&text, arena, &back, &err), TN_OK);
     assert_int_equal(back.crc, crc);
@@ -184,9 +177,6 @@ TEST(what_was_written_is_read_back)
     write_text(&back, &again, &crc); /* every member came back, or this would differ */
     assert_int_equal(again.size, text.size);
     assert_memory_equal(again.data, text.data, text.size);
-    tn_text_done(&again);
-    tn_text_done(&text);
-    tn_arena_free(arena);
 }
 
 TEST(what_counts_for_a_stop_comes_back_where_it_is_not_the_best)
@@ -197,11 +187,11 @@ TEST(what_counts_for_a_stop_comes_back_where_it_is_not_the_best)
     } cases[] = {{0.7911, ",\"step\":11000},"},
                  {0.5, ",\"step\":11000,\"counted\":0.5},"},
                  {(double)NAN, ",\"step\":11000,\"counted\":null},"}};
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     for (uint32_t i = 0; i < 3; i++) {
         tn_manifest m = sample();
         tn_manifest got = {0};
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         tn_error err = {0};
         uint32_t crc = 0;
         m.best_counted = cases[i].counted;
@@ -210,17 +200,15 @@ TEST(what_counts_for_a_stop_comes_back_where_it_is_not_the_best)
         assert_int_equal(read_text(&text, arena, &got, &err), TN_OK);
         assert_true(isnan(cases[i].counted) ? isnan(got.best_counted)
                                             : got.best_counted == cases[i].counted);
-        tn_text_done(&text);
     }
-    tn_arena_free(arena);
 }
 
 static void assert_days(const tn_manifest_days *days, const char *want)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     tn_manifest m = sample();
     tn_manifest got = {0};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     uint32_t crc = 0;
     m.days = *days;
@@ -228,8 +216,6 @@ static void assert_days(const tn_manifest_days *days, const char *want)
     assert_non_null(strstr(tn_text_str(&text), want));
     assert_int_equal(read_text(&text, arena, &got, &err), TN_OK);
     assert_memory_equal(&got.days, days, sizeof *days);
-    tn_text_done(&text);
-    tn_arena_free(arena);
 }
 
 TEST(days_come_back)
@@ -249,10 +235,10 @@ TEST(what_is_published_comes_back)
 {
     static const char *const ids[] = {"", "c1665130c99209d740b70206fae732da"};
     for (uint32_t i = 0; i < 4; i++) {
-        tn_arena *arena = tn_arena_new(1 << 14);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
         tn_manifest m = sample();
         tn_manifest got = {0};
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         tn_error err = {0};
         uint32_t crc = 0;
         m.export.due = i % 2 != 0;
@@ -261,8 +247,6 @@ TEST(what_is_published_comes_back)
         assert_int_equal(strstr(tn_text_str(&text), "\"export\"") != NULL, i > 0);
         assert_int_equal(read_text(&text, arena, &got, &err), TN_OK);
         assert_memory_equal(&got.export, &m.export, sizeof m.export);
-        tn_text_done(&text);
-        tn_arena_free(arena);
     }
 }
 
@@ -272,10 +256,10 @@ TEST(an_id_that_is_none_is_refused)
     static const char *const ids[] = {"c1665130c99209d740b70206fae732d",
                                       "../../../../../../../../etc/passw"};
     for (uint32_t i = 0; i < 2; i++) {
-        tn_arena *arena = tn_arena_new(1 << 14);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
         tn_manifest m = sample();
         tn_manifest got = {0};
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         tn_error err = {0};
         uint32_t crc = 0;
         m.export.due = true;
@@ -283,19 +267,17 @@ TEST(an_id_that_is_none_is_refused)
         write_text(&m, &text, &crc);
         assert_int_equal(read_text(&text, arena, &got, &err), TN_E_CKPT);
         assert_non_null(strstr(err.text, "export.newest"));
-        tn_text_done(&text);
-        tn_arena_free(arena);
     }
 }
 
 TEST(an_evaluation_that_is_owed_is_written_only_then)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     tn_error err = {0};
     for (int owed = 0; owed < 2; owed++) {
         tn_manifest m = sample();
         tn_manifest got = {0};
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         uint32_t crc = 0;
         m.eval_owed = owed != 0;
         write_text(&m, &text, &crc);
@@ -303,18 +285,16 @@ TEST(an_evaluation_that_is_owed_is_written_only_then)
         assert_int_equal(stands, m.eval_owed);
         assert_int_equal(read_text(&text, arena, &got, &err), TN_OK);
         assert_int_equal(got.eval_owed, m.eval_owed);
-        tn_text_done(&text);
     }
-    tn_arena_free(arena);
 }
 
 TEST(parts_that_several_stand_in_say_how_they_count)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     for (uint32_t shared = 0; shared < 2; shared++) {
         tn_manifest m = sample();
         tn_manifest got = {0};
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         uint32_t crc = 0;
         m.shared = shared != 0;
         m.shuffle = 100;
@@ -324,19 +304,17 @@ TEST(parts_that_several_stand_in_say_how_they_count)
         assert_int_equal(read_text(&text, arena, &got, NULL), TN_OK);
         assert_int_equal(got.shared, m.shared);
         assert_int_equal(got.shuffle, m.shared ? 100 : 0);
-        tn_text_done(&text);
     }
-    tn_arena_free(arena);
 }
 
 TEST(a_delta_names_its_base)
 {
     tn_manifest m = sample();
     tn_manifest back = {0};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     uint32_t crc = 0;
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     m.base = 41;
     m.base_crc = 0xabc;
     m.best_name = NULL;
@@ -348,35 +326,30 @@ TEST(a_delta_names_its_base)
     assert_int_equal(back.base, 41);
     assert_int_equal(back.base_crc, 0xabc);
     assert_null(back.best_name);
-    tn_text_done(&text);
-    tn_arena_free(arena);
 }
 
 TEST(every_cut_and_every_flipped_bit_is_detected)
 {
     tn_manifest m = sample();
     tn_manifest back = {.ordinal = 7};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     uint32_t crc = 0;
     write_text(&m, &text, &crc);
     size_t size = text.size;
     for (size_t bit = 0; bit < 8 * size; bit++) {
-        tn_arena *arena = tn_arena_new(1 << 14);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
         text.data[bit / 8] = (char)(text.data[bit / 8] ^ (1 << bit % 8));
         if (read_text(&text, arena, &back, &err) == TN_OK) {
             fail_msg("bit %zu of byte %zu is not noticed", bit % 8, bit / 8);
         }
         text.data[bit / 8] = (char)(text.data[bit / 8] ^ (1 << bit % 8));
-        tn_arena_free(arena);
     }
     for (text.size = 0; text.size < size; text.size++) {
-        tn_arena *arena = tn_arena_new(1 << 14);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
         assert_int_equal(read_text(&text, arena, &back, &err), TN_E_CKPT);
-        tn_arena_free(arena);
     }
     assert_int_equal(back.ordinal, 7); /* untouched */
-    tn_text_done(&text);
 }
 
 static const struct {
@@ -462,10 +435,10 @@ TEST(right_checksums_do_not_make_a_manifest_right)
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         const char *at = strstr(example, lies[i].from);
         assert_non_null(at);
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         tn_error err = {0};
         tn_manifest back = {0};
-        tn_arena *arena = tn_arena_new(1 << 14);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
         tn_text_add(&text, example, (size_t)(at - example));
         tn_text_adds(&text, lies[i].to);
         tn_text_adds(&text, at + strlen(lies[i].from));
@@ -474,17 +447,15 @@ TEST(right_checksums_do_not_make_a_manifest_right)
             fail_msg("accepted: %s", lies[i].to);
         }
         assert_non_null(strstr(err.text, "ckpt-42/MANIFEST"));
-        tn_arena_free(arena);
-        tn_text_done(&text);
     }
 }
 
 TEST(members_of_a_later_minor_version_are_ignored)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     tn_manifest back = {0};
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     tn_text_adds(&text, example);
     char *minor = strstr(text.data, "[1,0]");
     minor[3] = '7';
@@ -492,16 +463,14 @@ TEST(members_of_a_later_minor_version_are_ignored)
     tn_json_close_with_crc(&text);
     assert_int_equal(read_text(&text, arena, &back, &err), TN_OK);
     assert_int_equal(back.ordinal, 42);
-    tn_arena_free(arena);
-    tn_text_done(&text);
 }
 
 TEST(a_later_version_is_whole_and_yet_not_read)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     tn_manifest back = {0};
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     tn_text_adds(&text, example);
     strstr(text.data, "[1,0]")[1] = '2';
     tn_text_adds(&text, "\"news\":1");
@@ -510,8 +479,6 @@ TEST(a_later_version_is_whole_and_yet_not_read)
     assert_string_equal(err.text, "'ckpt-42/MANIFEST' was written by a newer version");
     text.data[20] ^= 1; /* then its version says nothing either */
     assert_int_equal(read_text(&text, arena, &back, &err), TN_E_CKPT);
-    tn_arena_free(arena);
-    tn_text_done(&text);
 }
 
 TEST(structure_is_the_hash_of_three_texts)

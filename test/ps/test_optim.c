@@ -4,13 +4,10 @@
 #include "ps/shard/dense.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 /* Adam's corrections reach 1 and stay there; no count overflows them. */
 TEST(adam_takes_any_count)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     const uint64_t counts[] = {1,         2, 31, 300, 1000, 5000, 30000, 100000, UINT64_C(1) << 40,
                                UINT64_MAX};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -25,12 +22,11 @@ TEST(adam_takes_any_count)
         double v = .001 / (1 - pow(.999, t));
         assert_near((double)x.w[0], -.01 * m / (sqrt(v) + 1e-8));
     }
-    tn_arena_free(arena);
 }
 
 TEST(a1_ftrl_is_the_textbook_at_three_alphas_and_steps_grow_with_alpha)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     const double alphas[] = {.01, .05, .5};
     const char *options[] = {"alpha=.01 beta=1 l1=.01 l2=.1", "alpha=.05 beta=1 l1=.01 l2=.1",
                              "alpha=.5 beta=1 l1=.01 l2=.1"};
@@ -53,13 +49,12 @@ TEST(a1_ftrl_is_the_textbook_at_three_alphas_and_steps_grow_with_alpha)
         assert_true(fabs(w) > smaller);
         smaller = fabs(w);
     }
-    tn_arena_free(arena);
 }
 
 /* In float the difference of the roots is 0 at n = 1e6, g = .01. */
 TEST(ftrl_moves_at_a_large_sum_of_squares)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, "ftrl", "alpha=.1 beta=1");
     x.w[0] = 1;
@@ -69,12 +64,11 @@ TEST(ftrl_moves_at_a_large_sum_of_squares)
     drive_step(&x, 0, 1, &g);
     double sigma = 1e-4 / (.1 * 2 * 1e3);
     assert_true(fabs((double)x.state[0][0] - (.01 - sigma)) < 1e-8);
-    tn_arena_free(arena);
 }
 
 TEST(ftrl_keeps_state_of_a_weight_that_is_zero)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, "ftrl", "alpha=.1 l1=10");
     tn_optim_init(x.rule.optim, x.rule.opts, 1, x.w, x.state);
@@ -83,12 +77,11 @@ TEST(ftrl_keeps_state_of_a_weight_that_is_zero)
     assert_true(x.w[0] == 0);
     assert_true(x.state[0][0] == .5F);
     assert_true(x.state[1][0] == .25F);
-    tn_arena_free(arena);
 }
 
 TEST(group_ftrl_zeroes_whole_rows_and_starts_warm)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     const char *options[] = {"alpha=.1 l1=.05 l2=.1 l21=.05",
                              "alpha=.1 l1=.05 l2=.1 l21=.05 rowwise=true"};
     for (size_t i = 0; i < 2; i++) {
@@ -109,7 +102,6 @@ TEST(group_ftrl_zeroes_whole_rows_and_starts_warm)
     tn_optim_init(x.rule.optim, x.rule.opts, 3, x.w, x.state);
     drive_step(&x, 0, 3, g);
     assert_true(x.w[0] == 0 && x.w[1] == 0 && x.w[2] == 0);
-    tn_arena_free(arena);
 }
 
 /* 3 (w - target)^2 summed, from the start to well below it. */
@@ -135,7 +127,7 @@ enum { DOWN_DIM = 5, DOWN_STEPS = 3000 };
 static void descend_as_row(const tn_optim *optim, const char *options)
 {
     const uint64_t key = 5;
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     tn_rule rule = kit_rule(arena, optim->choice.name, options);
     kit_model *m = kit_model_plain(arena, DOWN_DIM, rule);
     tn_table *t = kit_table(m, 1);
@@ -154,12 +146,11 @@ static void descend_as_row(const tn_optim *optim, const char *options)
         fail_msg("row %s: %g -> %g", optim->choice.name, before, loss_of(DOWN_DIM, w));
     }
     tn_table_free(t);
-    tn_arena_free(arena);
 }
 
 static void descend_as_dense(const tn_optim *optim)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     tn_rule rule = kit_rule(arena, optim->choice.name, NULL);
     if (optim->dense == NULL || optim->dense(rule.opts) == NULL) {
         float w[DOWN_DIM] = {0};
@@ -180,7 +171,6 @@ static void descend_as_dense(const tn_optim *optim)
         }
         tn_dense_free(d);
     }
-    tn_arena_free(arena);
 }
 
 TEST(a2_a_quadratic_goes_down_with_defaults_for_every_optimizer)
@@ -214,7 +204,7 @@ TEST(no_rule_divides_by_0)
         {"group_ftrl", "beta=0 rowwise=true l21=1"},
     };
     static const float grads[][2] = {{0, 0}, {1e-25F, 0}, {-1e-30F, 1e-18F}, {0, 0}, {1e-20F, 1}};
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         drive x;
         drive_begin(&x, arena, rules[i][0], rules[i][1]);
@@ -227,18 +217,16 @@ TEST(no_rule_divides_by_0)
             }
         }
     }
-    tn_arena_free(arena);
 }
 
 TEST(a3_an_integer_rate_is_a_rate)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, "sgd", "lr=1");
     float g = .25F;
     drive_step(&x, 0, 1, &g);
     assert_true(x.w[0] == -.25F);
-    tn_arena_free(arena);
 }
 
 /* A row of n weights, updated whole and one weight at a time. */
@@ -272,13 +260,12 @@ static void compare_widths(tn_arena *arena, const tn_optim *optim, size_t n)
 /* The same bits, so no vector body differs from its tail. */
 TEST(a11_rows_of_1_to_67_weights_get_the_bits_of_single_weights)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
         for (size_t n = 1; n <= 67 && strcmp((*o)->choice.name, "group_ftrl") != 0; n++) {
             compare_widths(arena, *o, n);
         }
     }
-    tn_arena_free(arena);
 }
 
 /* Eight sums in double, added in the tree that squares.h promises, one number at a time. */
@@ -295,7 +282,7 @@ static float plain_mean_square(size_t n, const float *g)
 
 TEST(a11_a_row_with_one_sum_has_the_bits_of_plain_code_at_any_width)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     for (size_t n = 1; n <= 67; n++) {
         drive x;
         drive_begin(&x, arena, "adagrad", "rowwise=true lr=.5");
@@ -316,5 +303,4 @@ TEST(a11_a_row_with_one_sum_has_the_bits_of_plain_code_at_any_width)
         assert_true(x.state[0][0] == sum);
         assert_memory_equal(x.w, plain.w, n * sizeof(float));
     }
-    tn_arena_free(arena);
 }

@@ -5,7 +5,7 @@
 #include "ps/shard/dense.h"
 #include "support/test.h"
 
-#include <string.h>
+CLOSER(tn_table_free);
 
 enum { STEPS = 3, DIM = 2 };
 
@@ -21,7 +21,7 @@ typedef struct vector {
 
 static void check_direct(const vector *v)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, v->optim, v->options);
     x.w[0] = v->from_zero ? 0 : .5F;
@@ -32,13 +32,12 @@ static void check_direct(const vector *v)
         assert_near((double)x.w[0], v->w[s][0]);
         assert_near((double)x.w[1], v->w[s][1]);
     }
-    tn_arena_free(arena);
 }
 
 /* The same through the dense store, where the rule allows it. */
 static void check_dense(const vector *v)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     tn_rule rule = kit_rule(arena, v->optim, v->options);
     if (rule.optim->dense == NULL || rule.optim->dense(rule.opts) == NULL) {
         float w[DIM] = {v->from_zero ? 0 : .5F, v->from_zero ? 0 : -.3F};
@@ -54,7 +53,6 @@ static void check_dense(const vector *v)
         }
         tn_dense_free(d);
     }
-    tn_arena_free(arena);
 }
 
 /* And through the table; first weights are the average and half the difference of a uniform that
@@ -62,9 +60,9 @@ static void check_dense(const vector *v)
 static void check_row(const vector *v)
 {
     const uint64_t key = UINT64_C(0x0123456789abcdef);
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     kit_model *m = kit_model_plain(arena, DIM, kit_rule(arena, v->optim, v->options));
-    tn_table *t = kit_table(m, 1);
+    tn_table *t FREED(tn_table_free) = kit_table(m, 1);
     drive fresh;
     drive_begin(&fresh, arena, v->optim, v->options);
     fresh.w[0] = v->from_zero ? 0 : .5F;
@@ -92,8 +90,6 @@ static void check_row(const vector *v)
         assert_near((double)w[0], v->w[s][0]);
         assert_near((double)w[1], v->w[s][1]);
     }
-    tn_table_free(t);
-    tn_arena_free(arena);
 }
 
 static void check(const vector *v)
@@ -137,7 +133,7 @@ TEST(v18_adagrad_rowwise)
                 {{.471715730, -.243431459}, {.383370511, -.243431459}, {.443221070, -.253406552}}};
     check(&v);
 
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, v.optim, v.options);
     tn_optim_init(x.rule.optim, x.rule.opts, DIM, x.w, x.state);
@@ -145,7 +141,6 @@ TEST(v18_adagrad_rowwise)
         drive_step(&x, s, DIM, gradients[s]);
     }
     assert_near((double)x.state[0][0], .25125);
-    tn_arena_free(arena);
 }
 
 TEST(v18_adagrad_paddle)
@@ -239,7 +234,7 @@ TEST(v18_ftrl_starts_warm)
 
 TEST(v19_ftrl_end_state)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, "ftrl", "alpha=.1 beta=1 l1=.05 l2=.1");
     tn_optim_init(x.rule.optim, x.rule.opts, DIM, x.w, x.state);
@@ -250,13 +245,12 @@ TEST(v19_ftrl_end_state)
     assert_near((double)x.state[0][1], -.150763051);
     assert_near((double)x.state[1][0], .26);
     assert_near((double)x.state[1][1], .0425);
-    tn_arena_free(arena);
 }
 
 TEST(v19_adagrad_decay_makes_up_for_steps_without_the_row)
 {
     static const char *const options[] = {"n0=.1 every=10", "n0=.1 every=10 rowwise=true"};
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     for (size_t i = 0; i < 2; i++) {
         const float none[DIM] = {0};
         drive x;
@@ -274,7 +268,6 @@ TEST(v19_adagrad_decay_makes_up_for_steps_without_the_row)
         drive_step(&x, 10001, DIM, gradients[0]);
         assert_true(x.state[0][0] > .1F);
     }
-    tn_arena_free(arena);
 }
 
 /* Rows that are updated together get the bits of rows updated one by one, and a checkpoint's bytes
@@ -282,11 +275,11 @@ TEST(v19_adagrad_decay_makes_up_for_steps_without_the_row)
 TEST(adagrad_decay_of_a_table_survives_a_row_written_and_read)
 {
     enum { KEYS = 70, WIDE = 5, MOVED_AT = 25, ALL = 60 };
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_model *m =
         kit_model_plain(arena, WIDE, kit_rule(arena, "adagrad_decay", "lr=.1 every=7 rho=.5"));
-    tn_table *t = kit_table(m, 1);
-    tn_table *moved = kit_table(m, 1);
+    tn_table *t FREED(tn_table_free) = kit_table(m, 1);
+    tn_table *moved FREED(tn_table_free) = kit_table(m, 1);
     uint64_t key[KEYS];
     for (uint32_t i = 0; i < KEYS; i++) {
         key[i] = i * UINT64_C(0x9e3779b97f4a7c15);
@@ -329,19 +322,16 @@ TEST(adagrad_decay_of_a_table_survives_a_row_written_and_read)
         assert_memory_equal(a.data, one.w, sizeof(float) * WIDE);
         assert_memory_equal(a.data + WIDE, one.state[0], sizeof(float) * WIDE);
     }
-    tn_table_free(t);
-    tn_table_free(moved);
-    tn_arena_free(arena);
 }
 
 /* A row that is in steps 1 and 3 only, with the first and the third gradient. */
 static void check_lazy_adam(const char *options, double w0, double w1)
 {
     const uint64_t key = 77;
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     tn_rule rule = kit_rule(arena, "adam", options);
     kit_model *m = kit_model_plain(arena, DIM, rule);
-    tn_table *t = kit_table(m, 1);
+    tn_table *t FREED(tn_table_free) = kit_table(m, 1);
     tn_place_in_row place = tn_table_place(t, 0, 0);
     float data[3 * DIM + 1] = {0};
     data[place.w] = .5F;
@@ -359,8 +349,6 @@ static void check_lazy_adam(const char *options, double w0, double w1)
     kit_peek(t, &m->layout, key, w);
     assert_near((double)w[0], w0);
     assert_near((double)w[1], w1);
-    tn_table_free(t);
-    tn_arena_free(arena);
 }
 
 TEST(v19_lazy_adam_counts_by_row_by_step_or_not_at_all)

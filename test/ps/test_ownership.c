@@ -8,14 +8,14 @@
 #include "base/math/rng.h"
 #include "support/test.h"
 
-#include <string.h>
+CLOSER(tn_shares_free);
 
 TEST(every_float_and_partition_has_one_owner)
 {
     const size_t size[] = {0, 1, 15, 16, 17, 1000, 423280};
     for (uint32_t n = 1; n <= TN_PARTITIONS; n = n * 3 / 2 + 1) {
         for (uint32_t i = 0; i < sizeof size / sizeof size[0]; i++) {
-            tn_shares *s = NULL;
+            tn_shares *s FREED(tn_shares_free) = NULL;
             assert_int_equal(tn_shares_new(&s, n, size[i], NULL), TN_OK);
             assert_true(s->owners.from[0] == 0 && s->owners.from[n] == TN_PARTITIONS);
             assert_true(s->dense[0] == 0 && s->dense[n] == size[i]);
@@ -26,7 +26,6 @@ TEST(every_float_and_partition_has_one_owner)
                 assert_true(s->dense[p] % 16 == 0 || s->dense[p] == size[i]);
                 assert_in_range(s->dense[p + 1] - s->dense[p], 0, size[i] / n + 32);
             }
-            tn_shares_free(s);
         }
     }
 }
@@ -35,7 +34,7 @@ TEST(runs_are_cut_where_ranges_are)
 {
     enum { SIZE = 100, PEERS = 3 };
     const tn_dense_run run[] = {{0, 5}, {7, 40}, {40, 41}, {60, 100}};
-    tn_shares *s = NULL;
+    tn_shares *s FREED(tn_shares_free) = NULL;
     uint32_t times[SIZE] = {0};
     assert_int_equal(tn_shares_new(&s, PEERS, SIZE, NULL), TN_OK);
     for (uint32_t p = 0; p < PEERS; p++) {
@@ -52,15 +51,14 @@ TEST(runs_are_cut_where_ranges_are)
         bool trained = x != 5 && x != 6 && !(x >= 41 && x < 60);
         assert_int_equal(times[x], trained);
     }
-    tn_shares_free(s);
 }
 
 TEST(a_slice_is_the_keyset_of_its_owner)
 {
     enum { KEYS = 500, PEERS = 5 };
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_model *m = kit_model_plain(arena, 2, kit_rule(arena, "sgd", NULL));
-    tn_shares *s = NULL;
+    tn_shares *s FREED(tn_shares_free) = NULL;
     uint64_t key[KEYS];
     for (uint64_t i = 0; i < KEYS; i++) {
         key[i] = tn_stream2(1, 2, i);
@@ -84,8 +82,6 @@ TEST(a_slice_is_the_keyset_of_its_owner)
         }
     }
     assert_int_equal(n, KEYS);
-    tn_shares_free(s);
-    tn_arena_free(arena);
 }
 
 TEST(memory_that_runs_out_is_told)

@@ -6,8 +6,6 @@
 #include "onetable.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum { KEYS = 500 };
 
 static float weight(onetable *f, uint64_t key)
@@ -43,7 +41,7 @@ static onetable begin(void)
 
 TEST(a_keyset_that_changed_after_its_pull_still_reaches_its_own_rows)
 {
-    onetable f = begin();
+    onetable f CLEANUP(onetable_end) = begin();
     uint64_t *key = many_keys(&f, 2 * KEYS, 7);
     kit_keys *a = keys_of(&f, key, KEYS);
     kit_keys *b = keys_of(&f, key + KEYS, KEYS);
@@ -57,12 +55,11 @@ TEST(a_keyset_that_changed_after_its_pull_still_reaches_its_own_rows)
         assert_true(weight(&f, key[i]) == 0);
         assert_true(weight(&f, key[KEYS + i]) == -1);
     }
-    onetable_end(&f);
 }
 
 TEST(after_a_clear_nothing_is_remembered)
 {
-    onetable f = begin();
+    onetable f CLEANUP(onetable_end) = begin();
     uint64_t *key = many_keys(&f, 2 * KEYS, 7);
     kit_keys *a = keys_of(&f, key, KEYS);
     kit_keys *b = keys_of(&f, key + KEYS, KEYS);
@@ -74,13 +71,12 @@ TEST(after_a_clear_nothing_is_remembered)
     for (uint32_t i = 0; i < KEYS; i++) {
         assert_true(weight(&f, key[KEYS + i]) == 0);
     }
-    onetable_end(&f);
 }
 
 TEST(many_keysets_may_be_under_way)
 {
     enum { SETS = 3 * TN_ROW_POSITIONS_MAX, EACH = 40 };
-    onetable f = begin();
+    onetable f CLEANUP(onetable_end) = begin();
     uint64_t *key = many_keys(&f, SETS * EACH, 7);
     kit_keys *k[SETS];
     for (uint32_t i = 0; i < SETS; i++) {
@@ -93,7 +89,6 @@ TEST(many_keysets_may_be_under_way)
     for (uint32_t i = 0; i < SETS * EACH; i++) {
         assert_true(weight(&f, key[i]) == -1);
     }
-    onetable_end(&f);
 }
 
 TEST(a_hint_in_use_is_for_nobody_else)
@@ -125,7 +120,7 @@ TEST(a_hint_in_use_is_for_nobody_else)
 
 TEST(a_pull_without_memory_for_hints_fails_and_the_next_works)
 {
-    onetable f = begin();
+    onetable f CLEANUP(onetable_end) = begin();
     kit_keys *k = keys_of(&f, many_keys(&f, KEYS, 7), KEYS);
     float *rows = floats(&f, k);
     tn_error err = {0};
@@ -136,5 +131,4 @@ TEST(a_pull_without_memory_for_hints_fails_and_the_next_works)
     pull(&f, k);
     push(&f, k);
     assert_true(weight(&f, k->set.key[0]) == -1);
-    onetable_end(&f);
 }

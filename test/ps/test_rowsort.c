@@ -6,8 +6,6 @@
 #include "ps/table/row.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum { MOST = 70000 };
 
 typedef struct rows {
@@ -15,25 +13,20 @@ typedef struct rows {
     tn_row *row;        /* MOST; where an entry stood at first is told by which row it names */
 } rows;
 
-static int set_up(void **state)
+SET_UP
 {
     rows *r = tn_alloc(1, sizeof *r, "a fixture");
     r->both = tn_alloc((size_t)2 * MOST, sizeof *r->both, "entries");
     r->row = tn_alloc(MOST, sizeof *r->row, "rows");
     *state = r;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    rows *r = *state;
+    rows *r FREED(tn_free) = *state;
     tn_free(r->both);
     tn_free(r->row);
-    tn_free(r);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 typedef uint64_t key_fn(uint32_t i);
 

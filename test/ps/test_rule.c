@@ -3,19 +3,15 @@
 #include "ps/optim/optim.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { N = 3 };
 
 /* The chain alone on gradient g at weights w; returns the squared norm. */
 static double chain(const char *options, const tn_trained *x, double clip, float *g)
 {
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     tn_rule rule = kit_rule(arena, "sgd", options);
     tn_push push = {.step = 0, .weight_sum = 32, .lr_factor = 1};
     double sum = tn_rule_grad(&rule, &push, x, clip, g);
-    tn_arena_free(arena);
     return sum;
 }
 
@@ -38,7 +34,7 @@ static void assert_grad(const char *options, const tn_trained *x, double clip, c
 TEST(gradients_pass_unchanged_by_default)
 {
     assert_grad(NULL, &row, 1, (double[N]){3, -4, 12});
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     tn_rule plain = kit_rule(arena, "sgd", NULL);
     assert_true(tn_rule_plain(&plain));
     const char *not_plain[] = {"l2=.1",      "grad_scale=show", "grad_scale=sum",
@@ -49,7 +45,6 @@ TEST(gradients_pass_unchanged_by_default)
     }
     tn_rule ftrl = kit_rule(arena, "ftrl", "l2=.1");
     assert_true(tn_rule_plain(&ftrl));
-    tn_arena_free(arena);
 }
 
 TEST(scales_are_none_per_show_or_the_sum)
@@ -110,7 +105,7 @@ TEST(what_is_not_finite_survives_every_clip)
 
 TEST(l1_shrinks_towards_zero_and_bounds_hold_last)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     drive x;
     const float none[N] = {0};
     const float w[N] = {.5F, -.02F, -2};
@@ -120,7 +115,6 @@ TEST(l1_shrinks_towards_zero_and_bounds_hold_last)
     assert_near((double)x.w[0], .25);
     assert_true(x.w[1] == 0);
     assert_near((double)x.w[2], -1);
-    tn_arena_free(arena);
 }
 
 TEST(the_global_clip_is_one_below_its_limit)

@@ -3,8 +3,6 @@
 #include "ps/optim/schedule.h"
 #include "support/test.h"
 
-#include <math.h>
-
 static void assert_factor(const tn_variant *v, uint64_t step, uint64_t steps, double want)
 {
     double got = tn_schedule_factor(v, step, steps);
@@ -15,7 +13,7 @@ static void assert_factor(const tn_variant *v, uint64_t step, uint64_t steps, do
 
 TEST(v20_cosine_after_warmup)
 {
-    tn_arena *a = tn_arena_new(1 << 12);
+    tn_arena *a FREED(tn_arena_free) = tn_arena_new(1 << 12);
     tn_variant v = kit_schedule(a, "cosine", "warmup=10 final=0");
     assert_factor(&v, 0, 110, .1);
     assert_factor(&v, 4, 110, .5);
@@ -25,12 +23,11 @@ TEST(v20_cosine_after_warmup)
     assert_factor(&v, 60, 110, .5);
     assert_factor(&v, 110, 110, 0);
     assert_factor(&v, 5000, 110, 0);
-    tn_arena_free(a);
 }
 
 TEST(every_schedule_follows_its_formula)
 {
-    tn_arena *a = tn_arena_new(1 << 14);
+    tn_arena *a FREED(tn_arena_free) = tn_arena_new(1 << 14);
     const double e = .1;
     tn_variant linear = kit_schedule(a, "linear", "warmup=4 final=.1");
     tn_variant cosine = kit_schedule(a, "cosine", "warmup=4 final=.1");
@@ -50,12 +47,11 @@ TEST(every_schedule_follows_its_formula)
         assert_factor(&root, s, 50, sqrt(4 / (double)s));
         assert_factor(&piece, s, 50, s < 10 ? 1 : s < 20 ? .5 : s < 30 ? .25 : 2);
     }
-    tn_arena_free(a);
 }
 
 TEST(every_schedule_warms_up_and_none_is_the_base_rate)
 {
-    tn_arena *a = tn_arena_new(1 << 14);
+    tn_arena *a FREED(tn_arena_free) = tn_arena_new(1 << 14);
     for (const tn_choice *const *c = tn_schedule_choices; *c != NULL; c++) {
         tn_variant v = kit_schedule(a, (*c)->name, "warmup=5");
         for (uint64_t s = 0; s < 5; s++) {
@@ -70,14 +66,13 @@ TEST(every_schedule_warms_up_and_none_is_the_base_rate)
     tn_variant root = kit_schedule(a, "inverse_sqrt", NULL);
     assert_factor(&root, 0, 0, 1);
     assert_factor(&root, 4, 0, .5);
-    tn_arena_free(a);
 }
 
 /* An owner refuses a push with a negative rate. */
 TEST(no_rate_falls_below_zero)
 {
     static const char *const falls[] = {"linear", "cosine", "polynomial"};
-    tn_arena *a = tn_arena_new(1 << 12);
+    tn_arena *a FREED(tn_arena_free) = tn_arena_new(1 << 12);
     for (size_t i = 0; i < sizeof falls / sizeof falls[0]; i++) {
         tn_variant v = kit_schedule(a, falls[i], "final=0");
         for (uint64_t end = 1; end < 400; end++) {
@@ -86,23 +81,21 @@ TEST(no_rate_falls_below_zero)
             }
         }
     }
-    tn_arena_free(a);
 }
 
 TEST(an_end_may_be_the_schedules_own)
 {
-    tn_arena *a = tn_arena_new(1 << 12);
+    tn_arena *a FREED(tn_arena_free) = tn_arena_new(1 << 12);
     tn_variant own = kit_schedule(a, "linear", "steps=10");
     assert_factor(&own, 5, 0, .5);
     assert_factor(&own, 5, 1000, .5);
     tn_variant shorter = kit_schedule(a, "linear", "warmup=8 steps=4 final=.2");
     assert_factor(&shorter, 8, 0, .2);
-    tn_arena_free(a);
 }
 
 TEST(schedules_that_cannot_run_say_why)
 {
-    tn_arena *a = tn_arena_new(1 << 12);
+    tn_arena *a FREED(tn_arena_free) = tn_arena_new(1 << 12);
     tn_variant open_end = kit_schedule(a, "cosine", NULL);
     assert_non_null(tn_schedule_check(&open_end, 0));
     assert_null(tn_schedule_check(&open_end, 10));
@@ -114,5 +107,4 @@ TEST(schedules_that_cannot_run_say_why)
     assert_null(tn_schedule_check(&good, 0));
     tn_variant empty = kit_schedule(a, "piecewise", NULL);
     assert_non_null(tn_schedule_check(&empty, 0));
-    tn_arena_free(a);
 }

@@ -3,9 +3,6 @@
 #include "ps/shard/dense.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { DIM = 2, DENSE = 3 };
 
 typedef struct world {
@@ -55,7 +52,7 @@ static double push_all(world *x, const float *rows, const float *dense, const tn
 
 TEST(one_push_reaches_rows_and_dense_weights)
 {
-    world x;
+    world x CLEANUP(end);
     begin(&x, "lr=1");
     float rows[2 * DIM];
     const float grads[2 * DIM] = {1, 0, 0, 2};
@@ -65,12 +62,11 @@ TEST(one_push_reaches_rows_and_dense_weights)
     assert_true(push_all(&x, grads, dense, &push) == 3);
     pull(&x, rows);
     assert_true(rows[0] == -1 && rows[3] == -2 && x.dense[0] == -2);
-    end(&x);
 }
 
 TEST(the_global_clip_is_over_rows_and_dense_weights_together)
 {
-    world x;
+    world x CLEANUP(end);
     begin(&x, "lr=1");
     float rows[2 * DIM];
     const float grads[2 * DIM] = {12, 0, 0, 0};
@@ -80,12 +76,11 @@ TEST(the_global_clip_is_over_rows_and_dense_weights_together)
     assert_true(push_all(&x, grads, dense, &push) == 20);
     pull(&x, rows);
     assert_true(rows[0] == -6 && x.dense[1] == -8);
-    end(&x);
 }
 
 TEST(a3_the_schedule_reaches_rows_and_dense_weights)
 {
-    world x;
+    world x CLEANUP(end);
     begin(&x, "lr=2");
     float rows[2 * DIM];
     const float grads[2 * DIM] = {1, 0, 0, 0};
@@ -96,14 +91,13 @@ TEST(a3_the_schedule_reaches_rows_and_dense_weights)
     (void)push_all(&x, grads, dense, &push);
     pull(&x, rows);
     assert_true(rows[0] == -.5F && x.dense[0] == -.25F);
-    end(&x);
 }
 
 TEST(a_gradient_that_is_not_finite_changes_nothing)
 {
     const float bad[] = {NAN, INFINITY};
     for (size_t i = 0; i < 4; i++) {
-        world x;
+        world x CLEANUP(end);
         begin(&x, "lr=1");
         float rows[2 * DIM];
         float grads[2 * DIM] = {1, 1, 1, 1};
@@ -125,13 +119,12 @@ TEST(a_gradient_that_is_not_finite_changes_nothing)
         kit_row row;
         assert_true(kit_row_of(x.shard.table, 11, &row));
         assert_true(row.view.show == 0);
-        end(&x);
     }
 }
 
 TEST(a_step_without_weight_changes_nothing_counts_included)
 {
-    world x;
+    world x CLEANUP(end);
     begin(&x, "lr=1 l2=1 l2_mode=dense");
     float rows[2 * DIM];
     const float grads[2 * DIM] = {1, 1, 1, 1};
@@ -145,16 +138,14 @@ TEST(a_step_without_weight_changes_nothing_counts_included)
     kit_row row;
     assert_true(kit_row_of(x.shard.table, 11, &row));
     assert_true(row.view.show == 0);
-    end(&x);
 }
 
 TEST(a_peek_creates_nothing)
 {
-    world x;
+    world x CLEANUP(end);
     begin(&x, "lr=1");
     float rows[2 * DIM] = {1, 1, 1, 1};
     tn_shard_peek(&x.shard, NULL, &x.k->set, rows, NULL);
     assert_true(rows[0] == 0 && rows[3] == 0);
     assert_int_equal(tn_table_rows(x.shard.table), 0);
-    end(&x);
 }

@@ -5,17 +5,12 @@
 #include "base/math/crc32c.h"
 #include "ps/shardfiles.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { SEED = 20261121 };
 
 FIXTURE(shard_set_up, shard_tear_down);
 
-TEST(golden_tns_196_bytes)
+TEST_ON(const shard_place *p, golden_tns_196_bytes)
 {
-    const shard_place *p = *state;
     static const char hex[] =
         "544e53310d0a1a0a01000000400000000807060504030201e02e00000000000000000000000000008877665544"
         "33221100044a024a020000000000003143e06f2c0000002c000000010000004a02000179c0c6a135adaa920000"
@@ -51,9 +46,8 @@ static tn_status keep_row(void *arg, const tn_row_view *row, tn_error *err)
     return TN_OK;
 }
 
-TEST(golden_tns_is_read_back)
+TEST_ON(const shard_place *p, golden_tns_is_read_back)
 {
-    const shard_place *p = *state;
     tn_snapshot_done done = {0};
     write_golden(p->path, &done);
     tn_error err = {0};
@@ -96,9 +90,8 @@ static tn_status compare_row(void *arg, const tn_row_view *row, tn_error *err)
     return TN_OK;
 }
 
-TEST(many_rows_come_back_from_many_blocks)
+TEST_ON(const shard_place *p, many_rows_come_back_from_many_blocks)
 {
-    const shard_place *p = *state;
     tn_error err = {0};
     tn_snapshot_done done = {0};
     uint32_t i = 0;
@@ -112,9 +105,8 @@ TEST(many_rows_come_back_from_many_blocks)
     tn_unmap(&map);
 }
 
-TEST(an_empty_file_holds_no_rows)
+TEST_ON(const shard_place *p, an_empty_file_holds_no_rows)
 {
-    const shard_place *p = *state;
     tn_error err = {0};
     tn_snapshot_writer *w = NULL;
     tn_snapshot_done done = {.rows = 9};
@@ -126,9 +118,8 @@ TEST(an_empty_file_holds_no_rows)
     assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
 }
 
-TEST(a_delta_may_hold_removed_rows)
+TEST_ON(const shard_place *p, a_delta_may_hold_removed_rows)
 {
-    const shard_place *p = *state;
     tn_error err = {0};
     tn_snapshot_writer *w = NULL;
     tn_snapshot_done done = {0};
@@ -144,9 +135,8 @@ TEST(a_delta_may_hold_removed_rows)
     assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
 }
 
-TEST(a_row_larger_than_a_block_is_refused)
+TEST_ON(const shard_place *p, a_row_larger_than_a_block_is_refused)
 {
-    const shard_place *p = *state;
     tn_error err = {0};
     tn_snapshot_writer *w = NULL;
     tn_row_view row = golden_row;
@@ -165,9 +155,8 @@ static tn_status refuse_row(void *arg, const tn_row_view *row, tn_error *err)
     return tn_fail(err, TN_E_LIMIT, "table is full");
 }
 
-TEST(a_visitor_can_stop)
+TEST_ON(const shard_place *p, a_visitor_can_stop)
 {
-    const shard_place *p = *state;
     tn_snapshot_done done = {0};
     tn_error err = {0};
     write_golden(p->path, &done);
@@ -175,9 +164,8 @@ TEST(a_visitor_can_stop)
     assert_string_equal(err.text, "table is full");
 }
 
-TEST(every_failing_call_is_reported)
+TEST_ON(const shard_place *p, every_failing_call_is_reported)
 {
-    const shard_place *p = *state;
     tn_error err = {0};
     uint64_t before = tn_failpoint_passed();
     tn_snapshot_done done = {0};
@@ -222,20 +210,18 @@ static void assert_detected(const char *path, const char *data, size_t size, siz
 
 static char *load(const char *path, size_t *size)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_file_read_all(path, 64 << 20, &text, &err), TN_OK);
     *size = text.size;
     char *copy = malloc(text.size);
     assert_non_null(copy);
     memcpy(copy, text.data, text.size);
-    tn_text_done(&text);
     return copy;
 }
 
-TEST(every_cut_and_every_bit_of_a_small_file_is_detected)
+TEST_ON(const shard_place *p, every_cut_and_every_bit_of_a_small_file_is_detected)
 {
-    const shard_place *p = *state;
     tn_snapshot_done done = {0};
     size_t size;
     write_golden(p->path, &done);
@@ -251,9 +237,8 @@ TEST(every_cut_and_every_bit_of_a_small_file_is_detected)
     free(data);
 }
 
-TEST(cuts_flips_and_zeroed_pages_of_a_large_file_are_detected)
+TEST_ON(const shard_place *p, cuts_flips_and_zeroed_pages_of_a_large_file_are_detected)
 {
-    const shard_place *p = *state;
     tn_snapshot_done done = {0};
     tn_error err = {0};
     size_t size;
@@ -351,9 +336,8 @@ static const struct {
     {180, UINT32_MAX, 4, "trailer", false},
 };
 
-TEST(right_checksums_do_not_make_a_file_right)
+TEST_ON(const shard_place *p, right_checksums_do_not_make_a_file_right)
 {
-    const shard_place *p = *state;
     tn_snapshot_done done = {0};
     size_t size;
     write_golden(p->path, &done);
@@ -375,9 +359,8 @@ TEST(right_checksums_do_not_make_a_file_right)
     free(data);
 }
 
-TEST(keys_that_do_not_ascend_are_detected)
+TEST_ON(const shard_place *p, keys_that_do_not_ascend_are_detected)
 {
-    const shard_place *p = *state;
     tn_error err = {0};
     tn_snapshot_writer *w = NULL;
     tn_snapshot_done done = {0};

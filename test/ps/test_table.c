@@ -3,23 +3,20 @@
 #include "support/mallocs.h"
 #include "support/test.h"
 
-#include <string.h>
-
 TEST(v17_first_values_depend_on_seed_segment_and_key_alone)
 {
     const uint32_t bits[DIM] = {0xbd1e6e04, 0x3d5dad65, 0x3dabd360, 0x3d6a536e};
     const uint64_t key[] = {99, UINT64_C(0x0123456789abcdef), UINT64_C(0xf00) << 52};
-    onetable f = onetable_begin("adam", NULL, 42);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adam", NULL, 42);
     kit_keys *k = keys_of(&f, key, 3);
     float *rows = floats(&f, k);
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
     assert_memory_equal(rows + k->set.at[k->index[1]], bits, sizeof bits);
-    onetable_end(&f);
 }
 
 TEST(a_second_pull_finds_what_the_first_created)
 {
-    onetable f = onetable_begin("sgd", NULL, 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("sgd", NULL, 1);
     kit_keys *k = keys_of(&f, many_keys(&f, 1000, 7), 1000);
     float *first = floats(&f, k);
     float *second = floats(&f, k);
@@ -29,12 +26,11 @@ TEST(a_second_pull_finds_what_the_first_created)
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, second, NULL), TN_OK);
     assert_int_equal(tn_table_created(f.t), 1000);
     assert_memory_equal(first, second, k->n_floats * sizeof *first);
-    onetable_end(&f);
 }
 
 TEST(r4_evaluation_creates_nothing_and_changes_nothing)
 {
-    onetable f = onetable_begin("adam", NULL, 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adam", NULL, 1);
     kit_keys *known = keys_of(&f, many_keys(&f, 100, 7), 100);
     kit_keys *all = keys_of(&f, many_keys(&f, 200, 7), 200);
     float *rows = floats(&f, all);
@@ -58,14 +54,13 @@ TEST(r4_evaluation_creates_nothing_and_changes_nothing)
     kit_row after;
     assert_true(kit_row_of(f.t, known->set.key[3], &after));
     assert_memory_equal(before.data, after.data, before.view.n_floats * sizeof(float));
-    onetable_end(&f);
 }
 
 TEST(a7_evaluation_may_show_first_values_and_training_then_gets_the_same)
 {
     const bool missing_init[] = {true};
     bool missing[50];
-    onetable f = onetable_begin("adagrad", NULL, 5);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", NULL, 5);
     kit_keys *k = keys_of(&f, many_keys(&f, 50, 3), 50);
     float *peeked = floats(&f, k);
     float *pulled = floats(&f, k);
@@ -74,12 +69,11 @@ TEST(a7_evaluation_may_show_first_values_and_training_then_gets_the_same)
     assert_int_equal(tn_table_rows(f.t), 0);
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, pulled, NULL), TN_OK);
     assert_memory_equal(peeked, pulled, k->n_floats * sizeof *peeked);
-    onetable_end(&f);
 }
 
 TEST(r7_a_push_for_missing_keys_is_dropped_and_its_neighbours_are_exact)
 {
-    onetable f = onetable_begin("sgd", "lr=1", 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("sgd", "lr=1", 1);
     uint64_t *key = many_keys(&f, 300, 7);
     uint64_t *even = TN_NEW_ARRAY(f.arena, uint64_t, 150);
     for (uint32_t i = 0; i < 150; i++) {
@@ -106,7 +100,6 @@ TEST(r7_a_push_for_missing_keys_is_dropped_and_its_neighbours_are_exact)
             assert_true(after[at] == want);
         }
     }
-    onetable_end(&f);
 }
 
 /* Float counters stop at 2^24 under +1. */
@@ -129,7 +122,7 @@ static tn_status in_order(void *arg, const tn_row_view *row, tn_error *err)
 TEST(a_walk_shows_every_row_in_key_order_and_hands_on_failures)
 {
     const uint32_t n = 5000;
-    onetable f = onetable_begin("sgd", NULL, 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("sgd", NULL, 1);
     uint64_t *key = many_keys(&f, n, 7);
     kit_keys *k = keys_of(&f, key, n);
     float *rows = floats(&f, k);
@@ -144,13 +137,12 @@ TEST(a_walk_shows_every_row_in_key_order_and_hands_on_failures)
     uint32_t p = tn_partition_of(key[0], TN_PARTITIONS);
     assert_int_equal(tn_table_walk(f.t, p, in_order, &o, &err), TN_E_IO);
     assert_string_equal(err.text, "disk full");
-    onetable_end(&f);
 }
 
 TEST(a_restored_row_is_bit_for_bit_the_one_that_was_shown)
 {
     const uint64_t key = 404;
-    onetable f = onetable_begin("adam", NULL, 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adam", NULL, 1);
     kit_keys *k = keys_of(&f, &key, 1);
     float *rows = floats(&f, k);
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
@@ -174,12 +166,11 @@ TEST(a_restored_row_is_bit_for_bit_the_one_that_was_shown)
     assert_int_equal(tn_table_restore(f.t, &before.view, &err), TN_E_CKPT);
     before.view.group = 1;
     assert_int_equal(tn_table_restore(f.t, &before.view, &err), TN_E_CKPT);
-    onetable_end(&f);
 }
 
 TEST(a_warm_step_allocates_nothing)
 {
-    onetable f = onetable_begin("adagrad", "rowwise=true l2=1e-6", 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", "rowwise=true l2=1e-6", 1);
     kit_keys *k = keys_of(&f, many_keys(&f, 3000, 7), 3000);
     float *rows = floats(&f, k);
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
@@ -191,5 +182,4 @@ TEST(a_warm_step_allocates_nothing)
         tn_table_push(f.t, NULL, &k->set, rows, &push, sum > 0 ? .5 : 1);
     }
     assert_int_equal(tn_mallocs(), before);
-    onetable_end(&f);
 }

@@ -10,10 +10,6 @@
 #include "ps/table/tabledef.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum {
     WIDE = 1,
     DEEP = 4,
@@ -191,7 +187,7 @@ static void compare(reference *r, uint64_t key, uint16_t waits, const float *got
 static void run_beside(const char *optim, uint16_t waits, tn_admission a)
 {
     const tn_admission at_once = {.probability = 1};
-    world x = begin(optim, waits, a);
+    world x CLEANUP(end) = begin(optim, waits, a);
     reference *r = TN_NEW(x.arena, reference);
     r->wide = begin(optim, 0, at_once);
     r->deep = begin(optim, 0, at_once);
@@ -222,7 +218,6 @@ static void run_beside(const char *optim, uint16_t waits, tn_admission a)
     assert_true(n_whole > 20 && n_whole < BATCH - 20); /* the test is about both */
     end(&r->wide);
     end(&r->deep);
-    end(&x);
 }
 
 TEST(keys_learn_from_the_step_that_admits_them)
@@ -255,7 +250,7 @@ TEST(a_filter_without_collisions_counts_exactly)
 
 TEST(counts_of_keys_that_wait_are_kept_whole)
 {
-    world x = begin("adagrad", 3, (tn_admission){.threshold = 100, .probability = 1});
+    world x CLEANUP(end) = begin("adagrad", 3, (tn_admission){.threshold = 100, .probability = 1});
     tn_lifecycle life = TN_LIFECYCLE_NONE;
     life.decay = .5;
     life.admission = (tn_admission){.threshold = 100, .probability = 1};
@@ -276,13 +271,12 @@ TEST(counts_of_keys_that_wait_are_kept_whole)
     assert_true(kit_row_of(x.t, key, &row));
     assert_int_equal(row.view.present, shown < 100 ? 0 : 3);
     assert_true(shown >= 100 || row.view.show == (double)shown);
-    end(&x);
 }
 
 /* Two shows on day 1, one on day 3, when it is admitted: decayed from day 1 on. */
 TEST(counts_decay_from_the_last_day_of_waiting)
 {
-    world x = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
+    world x CLEANUP(end) = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
     tn_lifecycle life = TN_LIFECYCLE_NONE;
     life.decay = .5;
     life.admission = (tn_admission){.threshold = 2, .probability = 1};
@@ -301,14 +295,13 @@ TEST(counts_decay_from_the_last_day_of_waiting)
     assert_true(kit_row_of(x.t, key, &row));
     assert_int_equal(row.view.present, 3);
     assert_true(row.view.show == 2 * .25 + 1);
-    end(&x);
 }
 
 /* A row that waits has a header and no floats. */
 TEST(rows_that_wait_are_small)
 {
     enum { ROWS = 200000 };
-    world x = begin("adam", 3, (tn_admission){.threshold = 9, .probability = 1});
+    world x CLEANUP(end) = begin("adam", 3, (tn_admission){.threshold = 9, .probability = 1});
     uint64_t *key = TN_NEW_ARRAY(x.arena, uint64_t, ROWS);
     for (uint32_t i = 0; i < ROWS; i++) {
         key[i] = tn_mix(i);
@@ -329,7 +322,6 @@ TEST(rows_that_wait_are_small)
     assert_true(rows.admitted > ROWS / 2 && rows.admitted < ROWS); /* two shows in some steps */
     assert_int_equal(rows.rows, ROWS);
     assert_int_equal(rows.waiting, ROWS - rows.admitted);
-    end(&x);
 }
 
 /* Those that stay are found by the smaller index that a sweep makes. */
@@ -337,7 +329,7 @@ TEST(rows_that_wait_stay_while_others_expire)
 {
     enum { ROWS = 100000, LEFT = ROWS / 50, DAYS = 10 };
     const tn_admission a = {.threshold = 9, .probability = 1};
-    world x = begin("adagrad", 3, a);
+    world x CLEANUP(end) = begin("adagrad", 3, a);
     tn_lifecycle life = TN_LIFECYCLE_NONE;
     life.admission = a;
     life.ttl_days = 1;
@@ -363,7 +355,6 @@ TEST(rows_that_wait_stay_while_others_expire)
     assert_int_equal(tn_table_sweep(x.t, NULL, DAYS + 1, &rows, NULL), TN_OK);
     assert_int_equal(rows.admitted, LEFT);
     assert_int_equal(rows.rows, LEFT);
-    end(&x);
 }
 
 /* Of what the table took from the system, also what it gave back and nobody uses. */
@@ -383,7 +374,7 @@ static uint64_t bytes_held(tn_table *t)
 /* So many keys from `from` on, each shown `show` times. */
 static void show_keys(world *x, uint32_t step, uint32_t from, uint32_t n, uint32_t show)
 {
-    tn_arena *arena = tn_arena_new(1 << 20);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 20);
     uint64_t *key = TN_NEW_ARRAY(arena, uint64_t, n);
     for (uint32_t i = 0; i < n; i++) {
         key[i] = tn_mix(from + i);
@@ -397,7 +388,6 @@ static void show_keys(world *x, uint32_t step, uint32_t from, uint32_t n, uint32
     tn_table_set_step(x->t, step);
     assert_int_equal(tn_table_pull(x->t, NULL, &k->set, rows, NULL), TN_OK);
     tn_table_push(x->t, NULL, &k->set, rows, &push, 1);
-    tn_arena_free(arena);
 }
 
 /* First all keys wait, and fill the table. Then others, shown more often, become whole one after
@@ -406,7 +396,7 @@ static void show_keys(world *x, uint32_t step, uint32_t from, uint32_t n, uint32
 TEST(a_full_table_has_room_for_rows_of_both_kinds)
 {
     enum { N = 5000, TURNS = 90, LIMIT = 24 << 20 };
-    world x = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
+    world x CLEANUP(end) = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
     assert_true(tn_table_evict_beyond(x.t, LIMIT, (tn_range){0, TN_PARTITIONS}));
     uint32_t step = 0;
     for (uint32_t i = 0; i < TURNS; i++) {
@@ -430,7 +420,6 @@ TEST(a_full_table_has_room_for_rows_of_both_kinds)
     assert_int_equal(tn_table_admitted(x.t) - scarce, N / 8);
     assert_true(bytes_held(x.t) <= LIMIT + LIMIT / 50);
     assert_true(bytes_held(x.t) >= LIMIT - LIMIT / 10);
-    end(&x);
 }
 
 TEST(a_room_too_small_for_rows_that_wait_is_refused)
@@ -441,19 +430,20 @@ TEST(a_room_too_small_for_rows_that_wait_is_refused)
     assert_false(tn_table_evict_beyond(x.t, least - 1, all));
     assert_true(tn_table_evict_beyond(x.t, least + least / 32, all));
     end(&x);
-    world y = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1, .filter = true});
+    world y CLEANUP(end) =
+        begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1, .filter = true});
     const uint64_t counts = tn_key_filter_bytes(&y.t->filter) * TN_PARTITIONS;
     const uint64_t with_counts = tn_table_evict_least(y.t) * TN_PARTITIONS;
     assert_true(with_counts > counts);
     assert_false(tn_table_evict_beyond(y.t, with_counts - 1, all));
     assert_true(tn_table_evict_beyond(y.t, with_counts + with_counts / 32, all));
-    end(&y);
 }
 
 TEST(evaluation_takes_a_key_that_waits_for_unknown)
 {
     for (uint16_t waits = 2; waits <= 3; waits++) {
-        world x = begin("adagrad", waits, (tn_admission){.threshold = 4, .probability = 1});
+        world x CLEANUP(end) =
+            begin("adagrad", waits, (tn_admission){.threshold = 4, .probability = 1});
         const uint64_t key = 12;
         kit_keys *k = kit_keys_new(x.arena, &x.m->layout, &key, NULL, 1);
         float rows[WIDTH];
@@ -465,7 +455,6 @@ TEST(evaluation_takes_a_key_that_waits_for_unknown)
             assert_true((rows[0] == 0) == (waits == 3 && rows[1] == 0));
         }
         assert_true(rows[1] != 0 && !missing);
-        end(&x);
     }
 }
 
@@ -509,7 +498,7 @@ static void difacto_update(difacto *d, double g)
 static void run_by_hand(uint32_t threshold, bool seen[4])
 {
     const tn_admission a = {.threshold = threshold, .probability = 1, .l1_shrk = true};
-    world x = {.arena = tn_arena_new(1 << 16)};
+    world x CLEANUP(end) = {.arena = tn_arena_new(1 << 16)};
     x.m = model_of(x.arena, "adagrad", 2, &a);
     x.m->rule[0] = kit_rule(x.arena, "ftrl", "alpha=.1 beta=1 l1=1 l2=0");
     x.m->rule[1] = kit_rule(x.arena, "adagrad", "lr=.01 eps=1 n0=1e-30");
@@ -546,7 +535,6 @@ static void run_by_hand(uint32_t threshold, bool seen[4])
         tn_table_push(x.t, NULL, &k->set, grads, &push, 1);
         difacto_update(&d, (double)g[step]);
     }
-    end(&x);
 }
 
 /* The evidence comes at once, while w is 0, or when it is not. */
@@ -570,7 +558,7 @@ static void copy_filter(tn_table *from, tn_cut *cut, tn_table *to)
 {
     size_t bytes = 0;
     (void)tn_table_filter(from, 0, &bytes);
-    uint8_t *out = tn_try_alloc(1, bytes + 1, "a filter", NULL);
+    uint8_t *out FREED(tn_free) = tn_try_alloc(1, bytes + 1, "a filter", NULL);
     for (uint32_t p = 0; p < TN_PARTITIONS && bytes > 0; p++) {
         bool any = false;
         assert_int_equal(tn_cut_filter(cut, p, out, &any, NULL), TN_OK);
@@ -578,7 +566,6 @@ static void copy_filter(tn_table *from, tn_cut *cut, tn_table *to)
             assert_int_equal(tn_table_set_filter(to, p, out, NULL), TN_OK);
         }
     }
-    tn_free(out);
 }
 
 /* Steps of two tables, of which one is never cut. */
@@ -608,7 +595,7 @@ static void cut_while_learning(world *x, world *y, world *z, uint32_t step, bool
 /* What was read of a cut goes on as the table that was never cut. */
 static void goes_on_alike(const world *y, const world *z, uint32_t kind, uint32_t step)
 {
-    world again = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
+    world again CLEANUP(end) = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
     kit_digest copied = {.copy = again.t};
     size_t bytes = 0;
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
@@ -622,7 +609,6 @@ static void goes_on_alike(const world *y, const world *z, uint32_t kind, uint32_
         step_on(&again, NULL, step + i);
     }
     kit_same_rows(kit_digest_of(again.t), kit_digest_of(z->t));
-    end(&again);
 }
 
 /* A base and a delta after every few steps, each read while training goes on. */
@@ -630,9 +616,9 @@ TEST(base_and_deltas_make_the_full_table)
 {
     for (uint32_t kind = 0; kind < 4; kind++) {
         const uint16_t waits = kind == 1 ? 2 : 3;
-        world x = begin("adagrad", waits, admission_of(kind));
-        world y = begin("adagrad", waits, admission_of(kind));
-        world z = begin("adagrad", waits, admission_of(kind)); /* never cut */
+        world x CLEANUP(end) = begin("adagrad", waits, admission_of(kind));
+        world y CLEANUP(end) = begin("adagrad", waits, admission_of(kind));
+        world z CLEANUP(end) = begin("adagrad", waits, admission_of(kind)); /* never cut */
         assert_int_equal(tn_table_track(x.t, NULL), TN_OK);
         for (uint32_t step = 0; step < STEPS; step += 6) {
             step_both(&x, &z, step, 3);
@@ -643,9 +629,6 @@ TEST(base_and_deltas_make_the_full_table)
             goes_on_alike(&y, &z, kind, step + 3);
         }
         assert_int_equal(tn_table_aside(x.t), 0);
-        end(&x);
-        end(&y);
-        end(&z);
     }
 }
 
@@ -655,7 +638,7 @@ TEST(any_number_of_threads_admits_the_same_keys)
         kit_digest one = {0};
         for (uint32_t threads = 1; threads <= 4; threads *= 2) {
             tn_team *team = NULL;
-            world x = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
+            world x CLEANUP(end) = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
             assert_int_equal(tn_team_open(&team, threads, NULL), TN_OK);
             for (uint32_t step = 0; step < STEPS; step++) {
                 step_on(&x, team, step);
@@ -663,7 +646,6 @@ TEST(any_number_of_threads_admits_the_same_keys)
             tn_team_close(team);
             one = threads == 1 ? kit_digest_of(x.t) : one;
             kit_same_rows(one, kit_digest_of(x.t));
-            end(&x);
         }
     }
 }
@@ -671,8 +653,8 @@ TEST(any_number_of_threads_admits_the_same_keys)
 /* Expiry between the cuts: chunks of the rows that became whole are given back. */
 TEST(sweeps_find_rows_that_wait)
 {
-    world x = begin("adagrad", 3, admission_of(0));
-    world y = begin("adagrad", 3, admission_of(0));
+    world x CLEANUP(end) = begin("adagrad", 3, admission_of(0));
+    world y CLEANUP(end) = begin("adagrad", 3, admission_of(0));
     tn_lifecycle life = TN_LIFECYCLE_NONE;
     life.admission = admission_of(0);
     life.ttl_days = 1;
@@ -697,8 +679,6 @@ TEST(sweeps_find_rows_that_wait)
     }
     assert_true(expired > 1000);
     assert_true(kit_digest_of(x.t).waiting > 100);
-    end(&x);
-    end(&y);
 }
 
 /* Rows that are listed while they wait become whole; their chunks go to other partitions before the
@@ -706,8 +686,8 @@ TEST(sweeps_find_rows_that_wait)
 TEST(a_cut_behind_a_sweep_takes_no_row_for_another)
 {
     enum { OLD = 60000, NEW = 150000 };
-    world x = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
-    world y = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
+    world x CLEANUP(end) = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
+    world y CLEANUP(end) = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
     uint64_t *key = TN_NEW_ARRAY(x.arena, uint64_t, OLD + NEW);
     for (uint32_t i = 0; i < OLD + NEW; i++) {
         key[i] = i < OLD ? tn_mix(i) >> 10 | (uint64_t)(i % 40) << 54 : tn_mix(i);
@@ -744,8 +724,6 @@ TEST(a_cut_behind_a_sweep_takes_no_row_for_another)
     }
     tn_cut_close(cut);
     kit_same_rows(kit_digest_of(x.t), kit_digest_of(y.t));
-    end(&x);
-    end(&y);
 }
 
 /* ---- checkpoints of other admissions ---- */
@@ -755,8 +733,8 @@ TEST(rows_of_another_admission_take_the_form_that_fits)
     const uint16_t waits[] = {0, 2, 3};
     for (uint32_t from = 0; from < 3; from++) {
         for (uint32_t to = 0; to < 3; to++) {
-            world x = begin("adagrad", waits[from], admission_of(0));
-            world y = begin("adagrad", waits[to], admission_of(0));
+            world x CLEANUP(end) = begin("adagrad", waits[from], admission_of(0));
+            world y CLEANUP(end) = begin("adagrad", waits[to], admission_of(0));
             kit_digest d = {.copy = y.t};
             for (uint32_t step = 0; step < 10; step++) {
                 step_on(&x, NULL, step);
@@ -769,8 +747,6 @@ TEST(rows_of_another_admission_take_the_form_that_fits)
             const bool keeps = waits[from] == 3 ? waits[to] != 0 : waits[to] == 2;
             assert_int_equal(copied.waiting, keeps ? d.waiting : 0);
             assert_true(from != to || copied.crc == d.crc);
-            end(&x);
-            end(&y);
         }
     }
 }
@@ -787,7 +763,7 @@ TEST(a_filter_counts_too_much_as_seldom_as_it_was_asked_to)
     for (uint32_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         enum { ASKED = 200000 };
         const tn_key_filter f = tn_key_filter_plan(cases[c].keys, cases[c].error, cases[c].most);
-        uint8_t *at = tn_try_alloc(1, tn_key_filter_bytes(&f), "a filter", NULL);
+        uint8_t *at FREED(tn_free) = tn_try_alloc(1, tn_key_filter_bytes(&f), "a filter", NULL);
         uint32_t raised = 0;
         for (uint64_t k = 0; k < cases[c].keys; k++) {
             raised += tn_key_filter_add(&f, at, tn_mix(k), 1);
@@ -806,7 +782,6 @@ TEST(a_filter_counts_too_much_as_seldom_as_it_was_asked_to)
             raised += tn_key_filter_add(&f, at, tn_mix(cases[c].keys + k), 1);
         }
         assert_true(tn_key_filter_is_overfull(&f, raised));
-        tn_free(at);
     }
 }
 
@@ -815,14 +790,13 @@ TEST(a_filter_stops_at_its_largest_count_and_ages_by_half)
     const uint32_t most[] = {3, 15, 255};
     for (uint32_t i = 0; i < 3; i++) {
         const tn_key_filter f = tn_key_filter_plan(100, 1e-4, most[i]);
-        uint8_t *at = tn_try_alloc(1, tn_key_filter_bytes(&f), "a filter", NULL);
+        uint8_t *at FREED(tn_free) = tn_try_alloc(1, tn_key_filter_bytes(&f), "a filter", NULL);
         tn_key_filter_add(&f, at, 77, 2);
         assert_int_equal(tn_key_filter_count(&f, at, 77), 2);
         tn_key_filter_add(&f, at, 77, 1000);
         assert_int_equal(tn_key_filter_count(&f, at, 77), most[i]);
         tn_key_filter_age(&f, at);
         assert_int_equal(tn_key_filter_count(&f, at, 77), most[i] / 2);
-        tn_free(at);
     }
 }
 
@@ -831,7 +805,7 @@ static uint32_t filter_crc(tn_table *t, tn_cut *cut)
 {
     size_t bytes = 0;
     (void)tn_table_filter(t, 0, &bytes);
-    uint8_t *copy = tn_try_alloc(1, bytes, "a filter", NULL);
+    uint8_t *copy FREED(tn_free) = tn_try_alloc(1, bytes, "a filter", NULL);
     uint32_t crc = 0;
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         bool any = tn_table_filter(t, p, &bytes) != NULL;
@@ -842,7 +816,6 @@ static uint32_t filter_crc(tn_table *t, tn_cut *cut)
         }
         crc = any ? tn_crc32c(crc, copy, bytes) : crc;
     }
-    tn_free(copy);
     return crc;
 }
 
@@ -850,7 +823,7 @@ static uint32_t filter_crc(tn_table *t, tn_cut *cut)
 TEST(a_full_filter_ages_at_the_sweep)
 {
     enum { DAY_KEYS = 40000 };
-    world x = {.arena = tn_arena_new(1 << 20)};
+    world x CLEANUP(end) = {.arena = tn_arena_new(1 << 20)};
     const tn_admission a = {.threshold = 2, .probability = 1, .filter = true};
     tn_key_filter *filter = TN_NEW(x.arena, tn_key_filter);
     *filter = tn_key_filter_plan(2 * DAY_KEYS / TN_PARTITIONS, 1e-2, 2);
@@ -884,5 +857,4 @@ TEST(a_full_filter_ages_at_the_sweep)
         assert_true(day > 0 || tn_table_aged(x.t) == 0);
     }
     assert_true(tn_table_aged(x.t) > 5UL * TN_PARTITIONS);
-    end(&x);
 }

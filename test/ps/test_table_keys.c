@@ -3,12 +3,12 @@
 #include "onetable.h"
 #include "support/test.h"
 
-#include <math.h>
+CLOSER(tn_table_free);
 
 TEST(pushes_add_shows_and_clicks_and_the_day)
 {
     const uint64_t key = 12345;
-    onetable f = onetable_begin("sgd", NULL, 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("sgd", NULL, 1);
     kit_keys *k = keys_of(&f, &key, 1);
     float *rows = floats(&f, k);
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
@@ -27,14 +27,13 @@ TEST(pushes_add_shows_and_clicks_and_the_day)
     assert_true(row.view.show == 3000 && row.view.click == 2000);
     assert_int_equal(row.view.last_seen, 19000);
     assert_int_equal(row.view.present, 1);
-    onetable_end(&f);
 }
 
 TEST(counts_are_exact_beyond_two_to_the_24_and_32)
 {
     const uint64_t key = 9;
     const double big[] = {0x1p24, 0x1p32 + 1, 0x1p36 + 3};
-    onetable f = onetable_begin("sgd", NULL, 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("sgd", NULL, 1);
     kit_keys *k = keys_of(&f, &key, 1);
     float *rows = floats(&f, k);
     for (size_t i = 0; i < 3; i++) {
@@ -48,7 +47,6 @@ TEST(counts_are_exact_beyond_two_to_the_24_and_32)
         assert_true(row.view.show == big[i] + 1);
         assert_true(row.view.click == 1);
     }
-    onetable_end(&f);
 }
 
 static tn_status count_row(void *arg, const tn_row_view *row, tn_error *err)
@@ -62,7 +60,7 @@ static tn_status count_row(void *arg, const tn_row_view *row, tn_error *err)
 TEST(r1_ids_1_to_100000_lie_even_over_partitions)
 {
     const uint32_t n = 100000;
-    onetable f = onetable_begin("sgd", NULL, 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("sgd", NULL, 1);
     kit_keys *k = keys_of(&f, many_keys(&f, n, tn_salt("user")), n);
     float *rows = floats(&f, k);
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
@@ -72,16 +70,15 @@ TEST(r1_ids_1_to_100000_lie_even_over_partitions)
         assert_int_equal(tn_table_walk(f.t, p, count_row, &count, NULL), TN_OK);
         assert_true(fabs((double)count - mean) < 6 * sqrt(mean));
     }
-    onetable_end(&f);
 }
 
 TEST(r2_equal_ids_of_two_groups_have_rows_of_their_own)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_segment segments[] = {{"deep", DIM}, {NULL, 0}};
     kit_model *m = kit_model_new(arena, segments, 2);
     m->rule[0] = m->rule[TN_SEGMENTS_MAX] = kit_rule(arena, "sgd", "lr=1");
-    tn_table *t = kit_table(m, 1);
+    tn_table *t FREED(tn_table_free) = kit_table(m, 1);
     const uint64_t key[] = {tn_key_of(5, tn_salt("user")), tn_key_of(5, tn_salt("item"))};
     const uint16_t group[] = {0, 1};
     kit_keys *k = kit_keys_new(arena, &m->layout, key, group, 2);
@@ -102,8 +99,6 @@ TEST(r2_equal_ids_of_two_groups_have_rows_of_their_own)
     tn_table_push(t, NULL, &k->set, grads, &push, 1);
     tn_table_peek(t, NULL, &k->set, NULL, rows, NULL);
     assert_true(rows[0] == -1 && rows[DIM] == -2);
-    tn_table_free(t);
-    tn_arena_free(arena);
 }
 
 typedef struct shown {
@@ -133,13 +128,13 @@ TEST(groups_up_to_the_last_are_told_apart_and_survive_a_push)
     const uint16_t group[N] = {4, 1024 + 4, 2048 + 4, 3072 + 4, TN_GROUPS_MAX - 1};
     const uint64_t one = UINT64_C(0xfedcba9876543210);
     const uint64_t key[N] = {one, one, one, one, one};
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_segment segments[] = {{"deep", DIM}, {NULL, 0}};
     kit_model *m = kit_model_new(arena, segments, TN_GROUPS_MAX);
     for (size_t g = 0; g < TN_GROUPS_MAX; g++) {
         m->rule[g * TN_SEGMENTS_MAX] = kit_rule(arena, "sgd", "lr=1");
     }
-    tn_table *t = kit_table(m, 1);
+    tn_table *t FREED(tn_table_free) = kit_table(m, 1);
     kit_keys *k = kit_keys_new(arena, &m->layout, key, group, N);
     float rows[N * DIM];
     float grads[N * DIM];
@@ -159,15 +154,13 @@ TEST(groups_up_to_the_last_are_told_apart_and_survive_a_push)
     assert_int_equal(s.groups, (1 << N) - 1);
     assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
     assert_int_equal(tn_table_rows(t), N);
-    tn_table_free(t);
-    tn_arena_free(arena);
 }
 
 /* Rows of one record are filled together only where their groups begin alike. */
 TEST(rows_of_each_group_begin_as_its_rule_says)
 {
     enum { N = 200, GROUPS = 2 };
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_segment segments[] = {{"wide", 1}, {"deep", DIM}, {NULL, 0}};
     for (uint32_t differ = 0; differ < 2; differ++) {
         kit_model *m = kit_model_new(arena, segments, GROUPS);
@@ -178,7 +171,7 @@ TEST(rows_of_each_group_begin_as_its_rule_says)
                 rule->init.a = i == 1 && differ == 1 ? (double)g : 5;
             }
         }
-        tn_table *t = kit_table(m, 1);
+        tn_table *t FREED(tn_table_free) = kit_table(m, 1);
         uint64_t key[N];
         uint16_t group[N];
         for (uint32_t i = 0; i < N; i++) {
@@ -193,9 +186,7 @@ TEST(rows_of_each_group_begin_as_its_rule_says)
             assert_true(row[0] == 5);
             assert_true(row[1] == row[DIM] && row[1] == (differ == 1 ? (float)k->set.group[i] : 5));
         }
-        tn_table_free(t);
     }
-    tn_arena_free(arena);
 }
 
 /* With one sum of squares per row. */
@@ -205,24 +196,22 @@ TEST(rows_are_padded_where_that_saves_lines)
         uint32_t dim, bytes;
     } sizes[] = {{1, 32}, {4, 44}, {7, 56}, {8, 64}, {9, 64}, {16, 92}, {24, 128}, {32, 160}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        tn_arena *arena = tn_arena_new(1 << 16);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
         kit_model *m =
             kit_model_plain(arena, sizes[i].dim, kit_rule(arena, "adagrad", "rowwise=true"));
-        tn_table *t = kit_table(m, 1);
+        tn_table *t FREED(tn_table_free) = kit_table(m, 1);
         const uint64_t key = 1;
         kit_keys *k = kit_keys_new(arena, &m->layout, &key, NULL, 1);
         float row[32];
         assert_int_equal(tn_table_pull(t, NULL, &k->set, row, NULL), TN_OK);
         assert_int_equal(tn_table_stride(t, 0), sizes[i].bytes);
-        tn_table_free(t);
-        tn_arena_free(arena);
     }
 }
 
 TEST(r6_a_batch_may_hold_a_million_different_keys)
 {
     const uint32_t n = 1000000;
-    onetable f = onetable_begin("adagrad", "rowwise=true lr=1", 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", "rowwise=true lr=1", 1);
     kit_keys *k = keys_of(&f, many_keys(&f, n, 7), n);
     float *rows = floats(&f, k);
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
@@ -232,30 +221,28 @@ TEST(r6_a_batch_may_hold_a_million_different_keys)
     assert_true(tn_table_bytes(f.t) / n < 24 + 4 * DIM + 4 + 16);
     assert_true(tn_table_stride(f.t, 0) >= 24 + 4 * DIM);
     assert_true(tn_table_bytes(f.t) >= tn_table_rows(f.t) * (tn_table_stride(f.t, 0) + 4));
-    onetable_end(&f);
 }
 
 TEST(r9_an_id_of_two_to_the_63_costs_one_row)
 {
     const uint64_t key[] = {UINT64_C(1) << 63, UINT64_MAX, 0};
-    onetable f = onetable_begin("sgd", NULL, 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("sgd", NULL, 1);
     kit_keys *k = keys_of(&f, key, 3);
     float *rows = floats(&f, k);
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
     assert_int_equal(tn_table_rows(f.t), 3);
     assert_in_range(tn_table_bytes(f.t), 1, 4096);
-    onetable_end(&f);
 }
 
 TEST(r10_one_row_holds_all_segments_with_their_state)
 {
     const uint64_t key = 31;
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_segment segments[] = {{"wide", 1}, {"deep", DIM}, {NULL, 0}};
     kit_model *m = kit_model_new(arena, segments, 1);
     m->rule[0] = kit_rule(arena, "ftrl", NULL);
     m->rule[1] = kit_rule(arena, "adam", NULL);
-    tn_table *t = kit_table(m, 1);
+    tn_table *t FREED(tn_table_free) = kit_table(m, 1);
     kit_keys *k = kit_keys_new(arena, &m->layout, &key, NULL, 1);
     float rows[1 + DIM] = {0};
     assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
@@ -271,6 +258,4 @@ TEST(r10_one_row_holds_all_segments_with_their_state)
     assert_int_equal(deep.w, 3);
     assert_int_equal(deep.state[2], 3 + 3 * DIM);
     assert_true(deep.spec[2].count);
-    tn_table_free(t);
-    tn_arena_free(arena);
 }

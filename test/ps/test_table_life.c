@@ -11,8 +11,6 @@
 #include "ps/table/tabledef.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum { KEYS = 20000, SALT = 9 };
 
 #define AT_ONCE                                                                                    \
@@ -42,7 +40,7 @@ typedef struct lesson {
 
 static void learn_with(onetable *f, tn_team *team, lesson x)
 {
-    tn_arena *arena = tn_arena_new(1 << 20);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 20);
     onetable g = {.arena = arena, .m = f->m, .t = f->t};
     kit_keys *k = keys_of(&g, many_keys(&g, x.from + x.n, SALT) + x.from, x.n);
     float *rows = floats(&g, k);
@@ -57,7 +55,6 @@ static void learn_with(onetable *f, tn_team *team, lesson x)
         rows[i] = (float)(i % 91) - 45 * rows[i];
     }
     tn_table_push(f->t, team, &k->set, rows, &push, 1);
-    tn_arena_free(arena);
 }
 
 static void learn(onetable *f, lesson x)
@@ -99,7 +96,7 @@ TEST(counts_decay_by_the_days_of_the_data)
 {
     tn_lifecycle life = none;
     life.decay = 0.98;
-    onetable f = begin(&life);
+    onetable f CLEANUP(onetable_end) = begin(&life);
     learn(&f, (lesson){.n = 1, .day = 100, .show = 10, .click = 4});
     tn_row_view row = row_of(&f, 0);
     assert_true(row.show == 10 && row.click == 4);
@@ -117,7 +114,6 @@ TEST(counts_decay_by_the_days_of_the_data)
           (lesson){.n = 1, .day = 90, .show = 1}); /* late data: the row stays as young as it is */
     assert_int_equal(row_of(&f, 0).last_seen, 107);
     assert_true(row_of(&f, 0).show == row.show + 2);
-    onetable_end(&f);
 }
 
 TEST(a_decay_of_no_days_is_exactly_one)
@@ -166,7 +162,7 @@ TEST(a_row_leaves_by_age_score_show_or_norm)
         {"and of three", {1, 1, .1, 20, .8, 1, no, true, AT_ONCE}, {false}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        onetable f = begin(&cases[i].life);
+        onetable f CLEANUP(onetable_end) = begin(&cases[i].life);
         for (uint32_t k = 0; k < 4; k++) {
             const uint32_t day = k < 2 ? 100 : 120;
             learn(&f, (lesson){.from = k, .n = 1, .day = day, .show = k % 2 == 0 ? 1 : 50});
@@ -181,7 +177,6 @@ TEST(a_row_leaves_by_age_score_show_or_norm)
         assert_int_equal(swept.bytes, swept.rows * tn_table_stride(f.t, 0));
         assert_int_equal(tn_table_expired(f.t), swept.expired);
         assert_int_equal(sweep(&f, 130).expired, 0); /* a day twice is once */
-        onetable_end(&f);
     }
 }
 
@@ -215,9 +210,9 @@ TEST(a_sweep_removes_exactly_those_that_have_expired)
     life.ttl_days = 7;
     kit_digest first = {0};
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
-        tn_team *team = NULL;
+        tn_team *team FREED(tn_team_close) = NULL;
         assert_int_equal(tn_team_open(&team, threads, NULL), TN_OK);
-        onetable f = begin(&life);
+        onetable f CLEANUP(onetable_end) = begin(&life);
         for (uint32_t day = 0; day < 20; day++) {
             learn_with(&f, team, (lesson){.from = 600 * day, .n = 1000, .day = day, .show = 1});
         }
@@ -229,8 +224,6 @@ TEST(a_sweep_removes_exactly_those_that_have_expired)
         const kit_digest now = kit_digest_of(f.t);
         first = threads == 1 ? now : first;
         kit_same_rows(first, now);
-        onetable_end(&f);
-        tn_team_close(team);
     }
 }
 
@@ -238,8 +231,8 @@ TEST(a_row_that_left_begins_anew)
 {
     tn_lifecycle life = none;
     life.ttl_days = 3;
-    onetable f = begin(&life);
-    onetable g = begin(&life);
+    onetable f CLEANUP(onetable_end) = begin(&life);
+    onetable g CLEANUP(onetable_end) = begin(&life);
     learn(&f, (lesson){.n = 100, .day = 1, .show = 9});
     learn(&f, (lesson){.from = 50, .n = 50, .day = 5, .show = 1});
     assert_int_equal(sweep(&f, 5).expired, 50);
@@ -253,8 +246,6 @@ TEST(a_row_that_left_begins_anew)
         assert_true(a.view.show == 2);
         assert_memory_equal(a.data, b.data, a.view.n_floats * sizeof(float));
     }
-    onetable_end(&g);
-    onetable_end(&f);
 }
 
 /* ---- a full table ---- */
@@ -276,7 +267,7 @@ static tn_status note_most(void *arg, const tn_row_view *row, tn_error *err)
 
 TEST(the_rows_that_score_least_leave_a_full_table)
 {
-    onetable f = begin(&none);
+    onetable f CLEANUP(onetable_end) = begin(&none);
     const tn_range all = {0, TN_PARTITIONS};
     const uint64_t limit = 24 << 20;
     assert_true(tn_table_evict_beyond(f.t, limit, all));
@@ -300,7 +291,6 @@ TEST(the_rows_that_score_least_leave_a_full_table)
         assert_true(has_row(&f, (1 << 21) + k));
     }
     assert_int_equal(sweep(&f, 80).evicted, tn_table_evicted(f.t));
-    onetable_end(&f);
 }
 
 /* One partition, rows known one by one: the lowest scores leave, of equal ones the lowest keys.
@@ -308,7 +298,7 @@ TEST(the_rows_that_score_least_leave_a_full_table)
 TEST(scores_then_keys_say_who_leaves)
 {
     enum { ROWS = 400 };
-    onetable f = begin(&none);
+    onetable f CLEANUP(onetable_end) = begin(&none);
     const tn_range all = {0, TN_PARTITIONS};
     assert_true(tn_table_evict_beyond(f.t, (uint64_t)TN_PARTITIONS * 14000, all));
     uint64_t *key = TN_NEW_ARRAY(f.arena, uint64_t, ROWS + 1);
@@ -341,7 +331,6 @@ TEST(scores_then_keys_say_who_leaves)
     }
     assert_int_equal(gone, left);
     assert_true(gone_most < kept_least);
-    onetable_end(&f);
 }
 
 /* A table that was filled from the rows of another one goes on as that does; threads do not
@@ -352,7 +341,7 @@ TEST(who_leaves_depends_on_the_rows_alone)
     const tn_range all = {0, TN_PARTITIONS};
     kit_digest first = {0};
     for (uint32_t i = 0; i < 4; i++) {
-        tn_team *team = NULL;
+        tn_team *team FREED(tn_team_close) = NULL;
         assert_int_equal(tn_team_open(&team, i < 3 ? UINT32_C(1) << i : 2, NULL), TN_OK);
         onetable f = begin(&none);
         assert_true(tn_table_evict_beyond(f.t, 4 << 20, all));
@@ -376,7 +365,6 @@ TEST(who_leaves_depends_on_the_rows_alone)
         first = i == 0 ? now : first;
         kit_same_rows(first, now);
         onetable_end(&f);
-        tn_team_close(team);
     }
 }
 
@@ -384,7 +372,7 @@ TEST(who_leaves_depends_on_the_rows_alone)
 TEST(rows_of_two_sizes_share_the_room)
 {
     enum { N = 20000, STEPS = 60 };
-    onetable f = {.arena = tn_arena_new(1 << 20)};
+    onetable f CLEANUP(onetable_end) = {.arena = tn_arena_new(1 << 20)};
     const kit_segment segments[] = {{"deep", DIM}, {NULL, 0}};
     f.m = kit_model_new(f.arena, segments, 2);
     tn_record *records = TN_NEW_ARRAY(f.arena, tn_record, 2);
@@ -401,7 +389,7 @@ TEST(rows_of_two_sizes_share_the_room)
     const uint64_t limit = 48 << 20;
     assert_true(tn_table_evict_beyond(f.t, limit, all));
     for (uint32_t step = 0; step < STEPS; step++) {
-        tn_arena *arena = tn_arena_new(1 << 20);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 20);
         onetable g = {.arena = arena, .m = f.m, .t = f.t};
         uint64_t *key = TN_NEW_ARRAY(arena, uint64_t, N);
         uint16_t *group = TN_NEW_ARRAY(arena, uint16_t, N);
@@ -414,7 +402,6 @@ TEST(rows_of_two_sizes_share_the_room)
         const tn_push push = kit_push(step);
         assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
         tn_table_push(f.t, NULL, &k->set, rows, &push, 1);
-        tn_arena_free(arena);
     }
     tn_group_rows swept[2];
     assert_int_equal(tn_table_sweep(f.t, NULL, 0, swept, NULL), TN_OK);
@@ -424,17 +411,15 @@ TEST(rows_of_two_sizes_share_the_room)
     }
     assert_true(tn_table_bytes(f.t) <= limit + limit / 25);
     assert_true(tn_table_bytes(f.t) >= limit - limit / 10);
-    onetable_end(&f);
 }
 
 TEST(a_limit_without_room_for_a_row_is_refused)
 {
-    onetable f = begin(&none);
+    onetable f CLEANUP(onetable_end) = begin(&none);
     const tn_range all = {0, TN_PARTITIONS};
     const uint64_t least = tn_table_evict_least(f.t) * TN_PARTITIONS;
     assert_false(tn_table_evict_beyond(f.t, least - 1, all));
     assert_true(tn_table_evict_beyond(f.t, least + least / 32, all));
-    onetable_end(&f);
 }
 
 /* ---- memory ---- */
@@ -445,7 +430,7 @@ TEST(memory_of_rows_that_left_is_used_again)
 {
     tn_lifecycle life = none;
     life.ttl_days = 3;
-    onetable f = begin(&life);
+    onetable f CLEANUP(onetable_end) = begin(&life);
     uint64_t most = 0;
     for (uint32_t day = 0; day < 40; day++) {
         learn(&f, (lesson){.from = KEYS * day, .n = KEYS, .day = day, .show = 1});
@@ -464,7 +449,6 @@ TEST(memory_of_rows_that_left_is_used_again)
     }
     assert_int_equal(tn_table_rows(f.t), 3 * KEYS + 10);
     assert_true(tn_table_bytes(f.t) <= most + most / 4);
-    onetable_end(&f);
 }
 
 /* An index of many blocks that shrinks to few, and grows again, finds every row. */
@@ -473,7 +457,7 @@ TEST(an_index_that_shrank_finds_every_row)
     enum { ROWS = 12000 };
     tn_lifecycle life = none;
     life.ttl_days = 3;
-    onetable f = begin(&life);
+    onetable f CLEANUP(onetable_end) = begin(&life);
     uint64_t *key = TN_NEW_ARRAY(f.arena, uint64_t, ROWS);
     for (uint32_t i = 0; i < ROWS; i++) {
         key[i] = (UINT64_C(7) << 54) + ((UINT64_C(0x9e3779b97f4a7c15) * (i + 1)) >> 10);
@@ -499,7 +483,6 @@ TEST(an_index_that_shrank_finds_every_row)
         }
     }
     assert_true(tn_table_bytes(f.t) <= most + (64 << 10));
-    onetable_end(&f);
 }
 
 /* ---- cuts ---- */
@@ -555,8 +538,8 @@ TEST(a_full_cut_and_deltas_with_removed_rows_are_the_table)
         life.decay = .9;
         life.ttl_days = x->ttl_days;
         life.score_below = x->score_below;
-        onetable f = begin(&life);
-        onetable copy = begin(&none);
+        onetable f CLEANUP(onetable_end) = begin(&life);
+        onetable copy CLEANUP(onetable_end) = begin(&none);
         uint64_t removed = 0;
         assert_true(x->limit == 0 || tn_table_evict_beyond(f.t, x->limit, all));
         assert_int_equal(tn_table_track(f.t, NULL), TN_OK);
@@ -583,8 +566,6 @@ TEST(a_full_cut_and_deltas_with_removed_rows_are_the_table)
             removed += cut.removed;
         }
         assert_true((removed > 0) == (i > 0));
-        onetable_end(&copy);
-        onetable_end(&f);
     }
 }
 
@@ -593,8 +574,8 @@ TEST(a_row_that_came_back_is_not_removed)
 {
     tn_lifecycle life = none;
     life.ttl_days = 3;
-    onetable f = begin(&life);
-    onetable copy = begin(&none);
+    onetable f CLEANUP(onetable_end) = begin(&life);
+    onetable copy CLEANUP(onetable_end) = begin(&none);
     assert_int_equal(tn_table_track(f.t, NULL), TN_OK);
     learn(&f, (lesson){.n = 300, .day = 1, .show = 1});
     kit_digest cut = {.copy = copy.t};
@@ -613,8 +594,6 @@ TEST(a_row_that_came_back_is_not_removed)
     assert_int_equal(cut.rows, 100);
     assert_int_equal(cut.removed, 200);
     kit_same_rows(now, kit_digest_of(copy.t));
-    onetable_end(&copy);
-    onetable_end(&f);
 }
 
 /* A table of `f` whose rows carry counts behind their four weights. */
@@ -646,7 +625,7 @@ TEST(a_net_reads_the_counts_before_the_batch)
     tn_lifecycle half = none;
     uint32_t day = 4;
     half.decay = .5;
-    onetable f = begin(&half);
+    onetable f CLEANUP(onetable_end) = begin(&half);
     tn_record *record = with_counts(&f, &day);
     const uint64_t *key = many_keys(&f, 11, SALT);
     kit_keys *k = keys_of(&f, key, 11);
@@ -678,5 +657,4 @@ TEST(a_net_reads_the_counts_before_the_batch)
     kit_row row;
     assert_true(kit_row_of(f.t, key[3], &row));
     assert_int_equal(row.view.n_floats, DIM + 1);
-    onetable_end(&f);
 }

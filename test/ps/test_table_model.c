@@ -6,9 +6,6 @@
 #include "naive.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { POOL = 3000, BATCH = 200, ROUNDS = 150 };
 
 typedef struct world {
@@ -131,10 +128,10 @@ static void check_all(world *x)
 static void play(const char *options, double l2, bool dense, uint64_t seed)
 {
     print_message("seed %llu, %s\n", (unsigned long long)seed, options);
-    world x = begin(options, l2, dense, seed);
+    world x CLEANUP(end) = begin(options, l2, dense, seed);
     uint64_t key[BATCH];
     for (uint64_t step = 0; step < ROUNDS; step++) {
-        tn_arena *arena = tn_arena_new(1 << 16);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
         kit_keys *k = some_keys(&x, arena, key);
         float *rows = TN_NEW_ARRAY(arena, float, k->n_floats + 1);
         switch (draw(&x, 4)) {
@@ -151,10 +148,8 @@ static void play(const char *options, double l2, bool dense, uint64_t seed)
             push(&x, k, rows, step);
             break;
         }
-        tn_arena_free(arena);
     }
     check_all(&x);
-    end(&x);
 }
 
 TEST(random_operations_leave_what_a_plain_list_holds)
@@ -169,7 +164,7 @@ TEST(random_operations_leave_what_a_plain_list_holds)
 /* A13: without l2_mode: dense nothing beyond the batch is read or changed. */
 TEST(a13_touched_l2_leaves_rows_outside_the_batch_alone)
 {
-    world x = begin("lr=.1 mu=.9 l2=.1", .1, false, 1);
+    world x CLEANUP(end) = begin("lr=.1 mu=.9 l2=.1", .1, false, 1);
     const uint64_t key[] = {tn_mix(1), tn_mix(2)};
     const float w[2 * NAIVE_DIM] = {1, 2, 3};
     tn_row_view other = {.key = key[1], .present = 1, .data = w, .n_floats = 2 * NAIVE_DIM};
@@ -182,7 +177,6 @@ TEST(a13_touched_l2_leaves_rows_outside_the_batch_alone)
     kit_row row;
     assert_true(kit_row_of(x.t, key[1], &row));
     assert_memory_equal(row.data, w, sizeof w);
-    end(&x);
 }
 
 /* Rows from one to 300,000 in one partition: the first chunk, the first block, hundreds of splits.
@@ -190,10 +184,10 @@ TEST(a13_touched_l2_leaves_rows_outside_the_batch_alone)
 TEST(a_partition_grows_from_one_row_to_many)
 {
     enum { ROWS = 300000, AT_ONCE = 5000 };
-    world x = begin(NULL, 0, false, 1);
+    world x CLEANUP(end) = begin(NULL, 0, false, 1);
     uint64_t bytes = 0;
     for (uint32_t from = 0; from < ROWS; from += AT_ONCE) {
-        tn_arena *arena = tn_arena_new(1 << 20);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 20);
         uint64_t *key = TN_NEW_ARRAY(arena, uint64_t, AT_ONCE);
         for (uint32_t i = 0; i < AT_ONCE; i++) {
             key[i] = UINT64_C(5) << 54 | tn_mix(from + i) >> 10;
@@ -208,7 +202,6 @@ TEST(a_partition_grows_from_one_row_to_many)
         tn_table_push(x.t, NULL, &k->set, rows, &p, 1);
         assert_true(tn_table_bytes(x.t) >= bytes);
         bytes = tn_table_bytes(x.t);
-        tn_arena_free(arena);
     }
     assert_int_equal(tn_table_rows(x.t), ROWS);
     for (uint32_t i = 0; i < ROWS; i += 997) {
@@ -219,7 +212,6 @@ TEST(a_partition_grows_from_one_row_to_many)
         assert_near((double)w[0], -.01 * (double)g);
     }
     assert_true((double)bytes / ROWS < 28 + 24 + 12);
-    end(&x);
 }
 
 TEST(every_failing_allocation_is_told_and_leaves_a_table_that_works)
@@ -227,7 +219,7 @@ TEST(every_failing_allocation_is_told_and_leaves_a_table_that_works)
     enum { KEYS = 3000 };
     uint64_t nth = 1;
     for (bool failed = true; failed; nth++) {
-        world x = {.arena = tn_arena_new(1 << 20)};
+        world x CLEANUP(end) = {.arena = tn_arena_new(1 << 20)};
         x.m = kit_model_plain(x.arena, NAIVE_DIM,
                               kit_rule(x.arena, "momentum", "l2=.1 l2_mode=dense"));
         uint64_t key[KEYS];
@@ -256,7 +248,6 @@ TEST(every_failing_allocation_is_told_and_leaves_a_table_that_works)
             tn_push p = kit_push(0);
             tn_table_push(x.t, NULL, &k->set, rows, &p, 1);
         }
-        end(&x);
     }
     assert_true(nth > 10);
 }
@@ -265,7 +256,7 @@ TEST(every_failing_allocation_is_told_and_leaves_a_table_that_works)
 TEST(what_rows_will_take_is_known_before)
 {
     enum { MANY = 1500, BATCHES = 700 };
-    world x = {.arena = tn_arena_new(1 << 20)};
+    world x CLEANUP(end) = {.arena = tn_arena_new(1 << 20)};
     x.m = kit_model_plain(x.arena, NAIVE_DIM, kit_rule(x.arena, "sgd", NULL));
     const tn_table_opts opts = {.rules = &x.m->rules, .seed = 1};
     const tn_range all = {0, TN_PARTITIONS};
@@ -276,7 +267,7 @@ TEST(what_rows_will_take_is_known_before)
         for (uint32_t i = 0; i < MANY; i++) {
             key[i] = tn_mix(b * MANY + i);
         }
-        tn_arena *arena = tn_arena_new(1 << 20);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 20);
         kit_keys *k = kit_keys_new(arena, &x.m->layout, key, NULL, MANY);
         float *rows = TN_NEW_ARRAY(arena, float, k->n_floats);
         const uint64_t before = tn_table_bytes(x.t);
@@ -288,19 +279,17 @@ TEST(what_rows_will_take_is_known_before)
                      (unsigned long long)(tn_table_bytes(x.t) - before), (unsigned long long)most);
         }
         told += most;
-        tn_arena_free(arena);
     }
     assert_true(told < 60 * tn_table_bytes(x.t)); /* not by far too much */
     tn_group_rows groups[4] = {{0}};
     tn_table_count_groups(x.t, groups);
     assert_int_equal(groups[0].rows, tn_table_rows(x.t));
-    end(&x);
 }
 
 TEST(rows_beyond_the_limit_are_not_put_back)
 {
     enum { KEYS = 3000 };
-    world x = {.arena = tn_arena_new(1 << 20)};
+    world x CLEANUP(end) = {.arena = tn_arena_new(1 << 20)};
     x.m = kit_model_plain(x.arena, NAIVE_DIM, kit_rule(x.arena, "sgd", NULL));
     const tn_table_opts opts = {.rules = &x.m->rules, .seed = 1};
     float data[64] = {0};
@@ -318,5 +307,4 @@ TEST(rows_beyond_the_limit_are_not_put_back)
     assert_non_null(strstr(err.text, "more than 0.1 MB"));
     assert_in_range(tn_table_bytes(x.t), 100000, 110000);
     assert_in_range(tn_table_next_extent(x.t), 1, 1 << 20);
-    end(&x);
 }

@@ -5,8 +5,7 @@
 #include "ps/table/tabledef.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
+CLOSER(tn_table_free);
 
 enum { KEYS = 3000, GROUPS = 10, STEPS = 2 };
 
@@ -61,9 +60,9 @@ static double train(tn_table *t, kit_keys *k, tn_arena *arena, bool whole)
 static double result(const char *optim, const char *options, uint32_t dim, uint32_t kinds,
                      bool whole, uint64_t *bits)
 {
-    tn_arena *arena = tn_arena_new(1 << 20);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 20);
     kit_model *m = model_of(arena, dim, optim, options, kinds);
-    tn_table *t = kit_table(m, 1);
+    tn_table *t FREED(tn_table_free) = kit_table(m, 1);
     assert_int_equal(t->n_kinds, kinds == 0                  ? 1
                                  : kinds > TN_KINDS_TOGETHER ? TN_KINDS_TOGETHER + 1
                                                              : kinds);
@@ -83,8 +82,6 @@ static double result(const char *optim, const char *options, uint32_t dim, uint3
             *bits = tn_stream_next(*bits, tn_row_word(&x.data[j]));
         }
     }
-    tn_table_free(t);
-    tn_arena_free(arena);
     return norm2;
 }
 
@@ -131,9 +128,9 @@ TEST(a_norm_that_is_not_finite_is_told)
 {
     static const char *const options[] = {"l2=.1", ""};
     for (size_t i = 0; i < 4; i++) {
-        tn_arena *arena = tn_arena_new(1 << 16);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
         kit_model *m = model_of(arena, 8, "adagrad", options[i % 2], 0);
-        tn_table *t = kit_table(m, 1);
+        tn_table *t FREED(tn_table_free) = kit_table(m, 1);
         const uint64_t key[] = {tn_mix(1), tn_mix(2), tn_mix(3)};
         kit_keys *k = kit_keys_new(arena, &m->layout, key, NULL, 3);
         float rows[27];
@@ -148,16 +145,14 @@ TEST(a_norm_that_is_not_finite_is_told)
             assert_true(kit_row_of(t, key[j], &row));
             assert_true(row.view.show < 1);
         }
-        tn_table_free(t);
-        tn_arena_free(arena);
     }
 }
 
 TEST(keys_without_a_row_are_left_out)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_model *m = model_of(arena, 8, "adagrad", "grad_scale=sum l2=.1", 0);
-    tn_table *t = kit_table(m, 1);
+    tn_table *t FREED(tn_table_free) = kit_table(m, 1);
     const uint64_t key[] = {tn_mix(1), tn_mix(2), tn_mix(3)};
     kit_keys *k = kit_keys_new(arena, &m->layout, key, NULL, 3);
     float grads[27] = {1, 2, 2};
@@ -165,25 +160,21 @@ TEST(keys_without_a_row_are_left_out)
     tn_table_push(t, NULL, &k->set, grads, &push, 1);
     assert_true(tn_table_push_whole(t, NULL, &k->set, grads, &push, false) == 9);
     assert_int_equal(tn_table_rows(t), 0);
-    tn_table_free(t);
-    tn_arena_free(arena);
 }
 
 TEST(a_model_without_keys_has_an_empty_table)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_model *m = model_of(arena, 8, "adagrad", "rowwise=true", 0);
     m->layout.n_records = 0;
     m->layout.n_groups = 0;
-    tn_table *t = kit_table(m, 1);
+    tn_table *t FREED(tn_table_free) = kit_table(m, 1);
     kit_keys *k = kit_keys_new(arena, &m->layout, NULL, NULL, 0);
     float none[1] = {0};
     tn_push push = kit_push(0);
     assert_int_equal(tn_table_pull(t, NULL, &k->set, none, NULL), TN_OK);
     tn_table_push(t, NULL, &k->set, none, &push, 1);
     assert_int_equal(tn_table_rows(t), 0);
-    tn_table_free(t);
-    tn_arena_free(arena);
 }
 
 /* ---- rows outside the batch ---- */
@@ -222,14 +213,13 @@ static void one_end(one *x)
 
 static void one_step(one *x, uint64_t key, uint64_t step, double factor, float g0, float g1)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     const kit_keys *k = kit_keys_new(arena, &x->m->layout, &key, NULL, 1);
     const float g[] = {g0, g1};
     tn_push push = kit_push(step);
     push.lr_factor = factor;
     (void)tn_table_norm2(x->t, NULL, &k->set, g, &push); /* changes nothing */
     tn_table_push(x->t, NULL, &k->set, g, &push, 1);
-    tn_arena_free(arena);
 }
 
 static void assert_weights(const one *x, double first, double second)
@@ -284,12 +274,12 @@ TEST(descent_and_decay_shrink_by_a_product)
 TEST(only_segments_of_dense_rules_are_swept)
 {
     const kit_segment segments[] = {{"wide", 1}, {"deep", 2}, {NULL, 0}};
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     kit_model *m = kit_model_new(arena, segments, 1);
     m->rule[0] = kit_rule(arena, "sgd", "lr=.5 l2=.25");
     m->rule[1] = kit_rule(arena, "sgd", "lr=.5 l2=.25 l2_mode=dense");
     m->rule[0].init = m->rule[1].init = (tn_init){.kind = TN_INIT_CONSTANT, .a = 2};
-    tn_table *t = kit_table(m, 1);
+    tn_table *t FREED(tn_table_free) = kit_table(m, 1);
     const uint64_t key[] = {KEY, OTHER};
     const kit_keys *both = kit_keys_new(arena, &m->layout, key, NULL, 2);
     const kit_keys *other = kit_keys_new(arena, &m->layout, &key[1], NULL, 1);
@@ -302,6 +292,4 @@ TEST(only_segments_of_dense_rules_are_swept)
     assert_near((double)rows[0], 2);
     assert_near((double)rows[1], 2 * (1 - .5 * .25));
     assert_near((double)rows[2], 2 * (1 - .5 * .25));
-    tn_table_free(t);
-    tn_arena_free(arena);
 }

@@ -5,8 +5,6 @@
 #include "onetable.h"
 #include "support/test.h"
 
-#include <string.h>
-
 enum { KEYS = 30000, ROUNDS = 120000, FLOATS = 2 * DIM };
 
 /* Key i is in partition 5 or 6, so that these hold many. */
@@ -60,7 +58,7 @@ static tn_status check_row(void *arg, const tn_row_view *row, tn_error *err)
 
 TEST(rows_come_and_go_and_the_others_stay)
 {
-    onetable f = onetable_begin("adagrad", "", 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", "", 1);
     float *value = TN_NEW_ARRAY(f.arena, float, KEYS);
     uint64_t stream = tn_stream2(11, TN_RNG_ROW, 0);
     uint64_t rows = 0;
@@ -89,12 +87,11 @@ TEST(rows_come_and_go_and_the_others_stay)
         take_out(f.t, k);
     }
     assert_int_equal(tn_table_rows(f.t), 0);
-    onetable_end(&f);
 }
 
 TEST(many_rows_at_once_are_the_rows_one_by_one)
 {
-    onetable f = onetable_begin("adagrad", "", 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", "", 1);
     float data[FLOATS] = {1};
     const uint64_t key[] = {3, 9, 27, 9, 2, 27}; /* no longer ascending: looked for */
     tn_refill r;
@@ -109,12 +106,11 @@ TEST(many_rows_at_once_are_the_rows_one_by_one)
     kit_row row;
     assert_true(kit_row_of(f.t, 9, &row) && row.data[0] == 3);
     assert_true(kit_row_of(f.t, 27, &row) && row.data[0] == 5);
-    onetable_end(&f);
 }
 
 TEST(rows_that_cannot_be_are_refused)
 {
-    onetable f = onetable_begin("adagrad", "", 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", "", 1);
     float data[FLOATS] = {0};
     tn_error err = {0};
     const tn_row_view good = {.key = 7, .present = 1, .data = data, .n_floats = FLOATS};
@@ -134,5 +130,4 @@ TEST(rows_that_cannot_be_are_refused)
     tn_refill_end(&r);
     assert_int_equal(tn_table_rows(f.t), 0);
     assert_int_equal(tn_table_restore(f.t, &good, &err), TN_OK);
-    onetable_end(&f);
 }

@@ -10,7 +10,6 @@
 #include "support/test.h"
 
 #include <sched.h>
-#include <string.h>
 
 enum { KEYS = 20000, SOME = 3000 };
 
@@ -59,7 +58,7 @@ static tn_cut *open_cut(tn_table *t, bool delta)
 /* One step on keys from .. from + n of those that `salt` spreads. */
 static void learn(onetable *f, uint32_t from, uint32_t n, uint64_t step)
 {
-    tn_arena *arena = tn_arena_new(1 << 20);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 20);
     onetable g = {.arena = arena, .m = f->m, .t = f->t};
     kit_keys *k = keys_of(&g, many_keys(&g, from + n, 9) + from, n);
     float *rows = floats(&g, k);
@@ -70,7 +69,6 @@ static void learn(onetable *f, uint32_t from, uint32_t n, uint64_t step)
         rows[i] = (float)(i % 91) - 45 * rows[i];
     }
     tn_table_push(f->t, NULL, &k->set, rows, &push, step % 2 == 0 ? 1 : .25);
-    tn_arena_free(arena);
 }
 
 static void assert_same(digest a, digest b)
@@ -81,7 +79,7 @@ static void assert_same(digest a, digest b)
 
 TEST(what_changes_while_it_is_walked_does_not_show)
 {
-    onetable f = onetable_begin("adagrad", "rowwise=true", 3);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", "rowwise=true", 3);
     learn(&f, 0, KEYS, 0);
     for (uint64_t step = 1; step < 4; step++) {
         digest before = digest_of(f.t);
@@ -98,14 +96,13 @@ TEST(what_changes_while_it_is_walked_does_not_show)
         assert_same(before, cut);
         assert_int_not_equal(digest_of(f.t).crc, before.crc);
     }
-    onetable_end(&f);
 }
 
 /* The first cut is full, the others hold what changed; put together they are the table. */
 TEST(a_full_cut_and_its_deltas_are_the_table)
 {
-    onetable f = onetable_begin("adam", "", 3);
-    onetable copy = onetable_begin("adam", "", 4);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adam", "", 3);
+    onetable copy CLEANUP(onetable_end) = onetable_begin("adam", "", 4);
     assert_false(tn_table_knows_changes(f.t));
     assert_int_equal(tn_table_track(f.t, NULL), TN_OK);
     assert_true(tn_table_knows_changes(f.t));
@@ -124,15 +121,13 @@ TEST(a_full_cut_and_its_deltas_are_the_table)
             assert_in_range(cut.rows, SOME, 2 * SOME);
         }
     }
-    onetable_end(&copy);
-    onetable_end(&f);
 }
 
 /* More cuts than there are stamps, of all kinds, some of them not walked to the end. */
 TEST(stamps_that_come_again_confuse_nobody)
 {
-    onetable f = onetable_begin("adagrad", "", 3);
-    onetable copy = onetable_begin("adagrad", "", 4);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", "", 3);
+    onetable copy CLEANUP(onetable_end) = onetable_begin("adagrad", "", 4);
     uint64_t random = tn_stream2(5, TN_RNG_ROW, 0);
     bool based = false; /* `copy` is the table of the cut before */
     assert_int_equal(tn_table_track(f.t, NULL), TN_OK);
@@ -155,13 +150,11 @@ TEST(stamps_that_come_again_confuse_nobody)
         }
         based = whole;
     }
-    onetable_end(&copy);
-    onetable_end(&f);
 }
 
 TEST(a_table_that_was_cleared_starts_its_list_anew)
 {
-    onetable f = onetable_begin("adagrad", "", 3);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", "", 3);
     assert_int_equal(tn_table_track(f.t, NULL), TN_OK);
     learn(&f, 0, SOME, 0);
     tn_table_clear(f.t);
@@ -171,7 +164,6 @@ TEST(a_table_that_was_cleared_starts_its_list_anew)
     walk(c, 0, TN_PARTITIONS, &cut);
     tn_cut_close(c);
     assert_int_equal(cut.rows, 10);
-    onetable_end(&f);
 }
 
 /* ---- two threads ---- */
@@ -194,7 +186,7 @@ static tn_status write_all(void *arg, tn_error *err)
 
 static void check_while_training(const char *options, bool delta)
 {
-    onetable f = onetable_begin("adagrad", options, 3);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", options, 3);
     digest first = {0};
     assert_int_equal(tn_table_track(f.t, NULL), TN_OK);
     learn(&f, 0, KEYS, 0);
@@ -215,7 +207,6 @@ static void check_while_training(const char *options, bool delta)
             assert_same(before, w.seen);
         }
     }
-    onetable_end(&f);
 }
 
 TEST(training_goes_on_while_another_thread_walks)
@@ -245,7 +236,7 @@ static tn_status push_wide(void *arg, tn_error *err)
 
 TEST(pushes_wait_when_too_much_stands_aside)
 {
-    onetable f = {.arena = tn_arena_new(1 << 20)};
+    onetable f CLEANUP(onetable_end) = {.arena = tn_arena_new(1 << 20)};
     f.m = kit_model_plain(f.arena, WIDE, kit_rule(f.arena, "sgd", NULL));
     f.t = kit_table(f.m, 1);
     for (uint32_t at = 0; at < WIDE_KEYS; at += WIDE_BATCH) {
@@ -269,13 +260,12 @@ TEST(pushes_wait_when_too_much_stands_aside)
     assert_int_equal(tn_thread_join(thread, NULL), TN_OK);
     assert_same(before, seen);
     assert_int_equal(atomic_load(&f.t->changes.aside), 0);
-    onetable_end(&f);
 }
 
 /* From half of the bound on a push pauses for the walker; where there is none it goes on. */
 TEST(a_push_does_not_wait_long_for_a_walk_that_does_not_come)
 {
-    onetable f = {.arena = tn_arena_new(1 << 20)};
+    onetable f CLEANUP(onetable_end) = {.arena = tn_arena_new(1 << 20)};
     f.m = kit_model_plain(f.arena, WIDE, kit_rule(f.arena, "sgd", NULL));
     f.t = kit_table(f.m, 1);
     for (uint32_t at = 0; at < WIDE_KEYS; at += WIDE_BATCH) {
@@ -291,15 +281,14 @@ TEST(a_push_does_not_wait_long_for_a_walk_that_does_not_come)
     }
     assert_true(after_half > 0);
     tn_cut_close(c);
-    onetable_end(&f);
 }
 
 /* The nth allocation fails: the cut does, the table stays what it is. */
 TEST(a_copy_that_finds_no_memory_fails_the_walk_alone)
 {
-    onetable f = onetable_begin("adagrad", "", 3);
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", "", 3);
     learn(&f, 0, SOME, 0);
-    tn_arena *arena = tn_arena_new(1 << 20);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 20);
     onetable g = {.arena = arena, .m = f.m, .t = f.t};
     kit_keys *k = keys_of(&g, many_keys(&g, SOME, 9), SOME);
     float *rows = floats(&g, k);
@@ -325,6 +314,4 @@ TEST(a_copy_that_finds_no_memory_fails_the_walk_alone)
     assert_false(tn_table_knows_changes(f.t)); /* until the next full cut */
     tn_cut_close(open_cut(f.t, false));
     assert_true(tn_table_knows_changes(f.t));
-    tn_arena_free(arena);
-    onetable_end(&f);
 }

@@ -7,7 +7,6 @@
 #include "support/test.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 enum { KEYS = 6000, STEPS = 5 };
 
@@ -19,8 +18,8 @@ typedef struct outcome {
 
 static void train(uint32_t threads, const char *options, outcome *out)
 {
-    onetable f = onetable_begin("adagrad", options, 3);
-    tn_team *team = NULL;
+    onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", options, 3);
+    tn_team *team FREED(tn_team_close) = NULL;
     assert_int_equal(tn_team_open(&team, threads, NULL), TN_OK);
     kit_keys *all = keys_of(&f, many_keys(&f, KEYS, 7), KEYS);
     float *rows = floats(&f, all);
@@ -36,15 +35,13 @@ static void train(uint32_t threads, const char *options, outcome *out)
         tn_table_push(f.t, team, &k->set, rows, &push, .25);
     }
     tn_table_peek(f.t, team, &all->set, NULL, out->rows, NULL);
-    tn_team_close(team);
-    onetable_end(&f);
 }
 
 TEST(one_two_and_four_threads_give_the_same_bits)
 {
     const char *options[] = {"rowwise=true", "l2=.01", "rowwise=true l2=.01 l2_mode=dense"};
-    outcome *one = tn_alloc(1, sizeof *one, "an outcome");
-    outcome *more = tn_alloc(1, sizeof *more, "an outcome");
+    outcome *one FREED(tn_free) = tn_alloc(1, sizeof *one, "an outcome");
+    outcome *more FREED(tn_free) = tn_alloc(1, sizeof *more, "an outcome");
     for (size_t i = 0; i < 3; i++) {
         train(1, options[i], one);
         for (uint32_t threads = 2; threads <= 4; threads *= 2) {
@@ -52,8 +49,6 @@ TEST(one_two_and_four_threads_give_the_same_bits)
             assert_memory_equal(one, more, sizeof *one);
         }
     }
-    tn_free(one);
-    tn_free(more);
 }
 
 /* What the workers of one test share. Every row's weights are equal at all times: gradients and
@@ -81,9 +76,9 @@ static void check_untorn(const kit_keys *k, const float *rows)
 static tn_status worker(void *arg, tn_error *err)
 {
     shared *s = arg;
-    tn_team *team = NULL;
+    tn_team *team FREED(tn_team_close) = NULL;
     TN_TRY(tn_team_open(&team, 2, err));
-    float *rows = tn_alloc((size_t)SHARED_KEYS * DIM, sizeof *rows, "rows");
+    float *rows FREED(tn_free) = tn_alloc((size_t)SHARED_KEYS * DIM, sizeof *rows, "rows");
     for (uint64_t round = 0; round < SHARED_ROUNDS; round++) {
         const kit_keys *k = s->k[round % 4];
         tn_push push = kit_push(round);
@@ -96,8 +91,6 @@ static tn_status worker(void *arg, tn_error *err)
         tn_table_push(s->t, team, &k->set, rows, &push, 1);
         atomic_fetch_add(&s->pushes, k->set.n);
     }
-    tn_free(rows);
-    tn_team_close(team);
     return TN_OK;
 }
 
@@ -105,12 +98,11 @@ static tn_status evaluator(void *arg, tn_error *err)
 {
     (void)err;
     shared *s = arg;
-    float *rows = tn_alloc((size_t)SHARED_KEYS * DIM, sizeof *rows, "rows");
+    float *rows FREED(tn_free) = tn_alloc((size_t)SHARED_KEYS * DIM, sizeof *rows, "rows");
     for (uint64_t round = 0; !atomic_load(&s->stop); round++) {
         tn_table_peek(s->t, NULL, &s->k[round % 4]->set, NULL, rows, NULL);
         check_untorn(s->k[round % 4], rows);
     }
-    tn_free(rows);
     return TN_OK;
 }
 
@@ -137,7 +129,7 @@ static tn_status walker(void *arg, tn_error *err)
 
 static void run_together(const char *options)
 {
-    onetable f = onetable_begin("sgd", options, 1);
+    onetable f CLEANUP(onetable_end) = onetable_begin("sgd", options, 1);
     f.m->rule[0].init = (tn_init){.kind = TN_INIT_CONSTANT, .a = .5};
     shared s = {.t = f.t};
     for (uint32_t i = 0; i < 4; i++) {
@@ -161,7 +153,6 @@ static void run_together(const char *options)
     }
     assert_int_equal(shows, atomic_load(&s.pushes));
     assert_int_equal(tn_table_rows(f.t), SHARED_KEYS + 3 * 500);
-    onetable_end(&f);
 }
 
 TEST(r8_no_reader_ever_sees_half_an_update)

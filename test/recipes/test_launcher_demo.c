@@ -2,14 +2,10 @@
 #include "cluster/fakeenv.h"
 #include "support/test.h"
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     fakeenv_done();
-    return 0;
 }
-
-GROUP(NULL, tear_down);
 
 TEST(rank_and_size_are_read)
 {

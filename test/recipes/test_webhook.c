@@ -6,16 +6,12 @@
 #include "base/file/file.h"
 #include "train/trainrun.h"
 
-#include <stdio.h>
-#include <string.h>
-
 TEST(every_evaluation_is_sent_as_a_line)
 {
-    char dir[256];
     char path[TN_PATH_SIZE];
     char option[TN_PATH_SIZE + 16];
-    tn_text sent = {0};
-    tn_tmpdir_make(dir);
+    tn_text sent CLEANUP(tn_text_done) = {0};
+    TMPDIR(dir);
     assert_int_equal(tn_path_join(dir, "hook", path, NULL), TN_OK);
     (void)snprintf(option, sizeof option, "log.webhook=%s", path);
     const trainrun o = trainrun_do(dir, (const char *const[]){option, NULL}, NULL);
@@ -29,6 +25,4 @@ TEST(every_evaluation_is_sent_as_a_line)
         n++;
     }
     assert_true(n > 0);
-    tn_text_done(&sent);
-    tn_tmpdir_remove(dir);
 }

@@ -9,9 +9,6 @@
 #include "base/core/failpoint.h"
 #include "base/math/key.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,13 +78,11 @@ uint32_t tn_crash_kill_everywhere(const tn_crash_case *test)
     for (; killed; n += tn_round_step()) {
         assert_true(n < POINTS_MAX);
         char rule[64];
-        char dir[256];
         (void)snprintf(rule, sizeof rule, "io#%u:kill", n);
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         *saved_so_far = 0;
         killed = run_in_child(test, dir, rule);
         test->check(dir, *saved_so_far, test->ctx);
-        tn_tmpdir_remove(dir);
     }
     end();
     return n - tn_round_step();
@@ -96,9 +91,8 @@ uint32_t tn_crash_kill_everywhere(const tn_crash_case *test)
 /* Returns whether the protocol succeeded. */
 static bool run_with(const tn_crash_case *test, const char *rule)
 {
-    char dir[256];
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     *saved_so_far = 0;
     set_rule(rule);
     tn_status status = test->run(dir, test->ctx, &err);
@@ -108,7 +102,6 @@ static bool run_with(const tn_crash_case *test, const char *rule)
         assert_true(strlen(err.text) > 0);
     }
     test->check(dir, *saved_so_far, test->ctx);
-    tn_tmpdir_remove(dir);
     return status == TN_OK;
 }
 
@@ -134,11 +127,9 @@ uint32_t tn_crash_fail_everywhere(const tn_crash_case *test)
 
 static void check_state(const tn_crash_case *test, const tn_crashlog *log, const tn_crash_cut *cut)
 {
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     uint64_t saved = tn_crashlog_replay(log, cut, dir);
     test->check(dir, saved, test->ctx);
-    tn_tmpdir_remove(dir);
 }
 
 uint32_t tn_crash_states(const tn_crash_case *test, uint32_t samples, uint64_t seed)

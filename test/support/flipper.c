@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -3,9 +3,6 @@
 
 #include "support/test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #ifdef TN_SANITIZED
 
 enum { STEP = 3 };

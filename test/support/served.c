@@ -5,9 +5,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,12 +34,11 @@ char *served_bytes(size_t size)
 
 void served_secrets(const served *s, const char *lines)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_text_addf(&text, "[default]\nendpoint_url = http://127.0.0.1:%u\nwebhdfs_user = hdfs\n%s",
                  store_port(s->server), lines);
     served_write(s->dir, "secrets", text.data, text.size);
     assert_int_equal(chmod(s->secrets, 0600), 0);
-    tn_text_done(&text);
 }
 
 void served_open(served *s, const char *links)

@@ -7,10 +7,6 @@
 #include "support/served.h"
 #include "support/test.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define REALM "TEST"
@@ -75,14 +71,13 @@ static void add_ticket(tn_text *out, const char *service, const char *host, time
 
 void tickets_write(const char *dir, time_t from, time_t until)
 {
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     add_number(&out, 0x0504, 2);
     add_number(&out, 0, 2);
     add_principal(&out, "somebody", NULL);
     add_ticket(&out, "krbtgt", REALM, from, until);
     add_ticket(&out, "HTTP", "127.0.0.1", from, until);
     served_write(dir, "tickets", out.data, out.size);
-    tn_text_done(&out);
 }
 
 void tickets_remove(const char *dir)

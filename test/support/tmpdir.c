@@ -5,9 +5,6 @@
 #include "support/test.h"
 
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* The address of a socket has at most 107 characters, and tests put sockets in such folders. */

@@ -23,9 +23,6 @@
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { TRAIN_ROWS = 600 };
 
 static const char config[] =
@@ -129,14 +126,12 @@ static void write_file(const exportkit *k, const char *name, const tn_text *t)
     char path[300];
     tn_error err = {0};
     (void)snprintf(path, sizeof path, "%s/%s", k->dir, name);
-    if (tn_file_replace(path, t->data, t->size, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_file_replace(path, t->data, t->size, &err), err.text);
 }
 
 static void write_data(const exportkit *k)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     uint64_t seed = 1;
     tn_text_adds(&t, exportkit_header);
     for (uint32_t i = 0; i < TRAIN_ROWS; i++) {
@@ -152,7 +147,6 @@ static void write_data(const exportkit *k)
         add_row(&t, &seed);
     }
     write_file(k, "edge.csv", &t);
-    tn_text_done(&t);
 }
 
 static const tn_model_plan *load(const exportkit *k, const char *const *overrides,
@@ -174,11 +168,10 @@ static const tn_model_plan *load(const exportkit *k, const char *const *override
         run->cluster.rank = membership != NULL ? membership->rank : 0;
         run->cluster.size = membership != NULL ? membership->size : 0;
         run->cluster.membership = membership;
-        tn_text said = {0};
+        tn_text said CLEANUP(tn_text_done) = {0};
         if (tn_choices_make(b, "", &tree, run, &said, &err) != TN_OK) {
             fail_msg("%s%s", tn_text_str(&b->diag->text), err.text);
         }
-        tn_text_done(&said);
     }
     if (b->diag->n_errors > 0 || tn_model_plan_new(&plan, run, b, &err) != TN_OK) {
         fail_msg("%s%s", tn_text_str(&b->diag->text), err.text);
@@ -239,9 +232,7 @@ tn_exported exportkit_export(exportkit *k)
     char path[300];
     (void)snprintf(path, sizeof path, "%s/run", k->dir);
     tn_export_request request = {.checkpoint = path, .binder = &k->binder};
-    if (tn_export(k->plan, &request, &out, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_export(k->plan, &request, &out, &err), err.text);
     return out;
 }
 

@@ -10,10 +10,6 @@
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { LINES_MAX = 4096, COLUMNS_MAX = 64 };
 
 static const char *kept(tn_arena *arena, const char *text, size_t size)
@@ -42,13 +38,10 @@ static const char *whole_file(golden_case *c, const char *file, size_t *size)
     char path[256];
     (void)snprintf(path, sizeof path, "%s/%s", c->folder, file);
     tn_error err = {0};
-    tn_text text = {0};
-    if (tn_file_read_all(path, (size_t)1 << 26, &text, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    tn_text text CLEANUP(tn_text_done) = {0};
+    assert_ok(tn_file_read_all(path, (size_t)1 << 26, &text, &err), err.text);
     const char *copy = kept(c->arena, text.data, text.size);
     *size = text.size;
-    tn_text_done(&text);
     return copy;
 }
 
@@ -136,9 +129,7 @@ tn_safetensors golden_tensors(golden_case *c, const char *file)
     map.data = whole_file(c, file, &map.size);
     tn_safetensors doc;
     tn_error err = {0};
-    if (tn_safetensors_read(&doc, &map, c->arena, file, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_safetensors_read(&doc, &map, c->arena, file, &err), err.text);
     return doc;
 }
 
@@ -163,7 +154,7 @@ const tn_model_plan *golden_plan_at(tn_arena *arena, const char *name, const cha
     while (overrides != NULL && overrides[in.n_overrides] != NULL) {
         in.n_overrides++;
     }
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_error err = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_run *run = TN_NEW(arena, tn_run);
@@ -178,6 +169,5 @@ const tn_model_plan *golden_plan_at(tn_arena *arena, const char *name, const cha
     if (diag.n_errors > 0 || tn_model_plan_new(&plan, run, &b, &err) != TN_OK) {
         fail_msg("%s%s", tn_text_str(&diag.text), err.text);
     }
-    tn_diag_done(&diag);
     return plan;
 }

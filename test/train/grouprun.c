@@ -20,11 +20,9 @@
 #include "train/step/model_plan.h"
 #include "train/step/watch.h"
 
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+
+CLOSER(tn_worker_free);
 
 #define ROWS "test/golden/data/rows.tsv"
 #define ID "00000000000000000000000000000000"
@@ -76,8 +74,8 @@ static void *run(void *arg)
 {
     seat *s = arg;
     grouprun *g = s->g;
-    tn_arena *arena = tn_arena_new(1 << 16);
-    tn_diag diag = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     const tn_run_text text = {.config = "test\n", .hash = HASH};
     const tn_watch watch = {.exit_code = code_of,
@@ -99,8 +97,6 @@ static void *run(void *arg)
         g->valid_rows = valid != NULL ? tn_metrics_rows(valid) : 0;
     }
     tn_outcome_done(&out);
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
     return NULL;
 }
 
@@ -145,18 +141,16 @@ static tn_worker *load(const grouprun *g, const tn_binder *b)
 
 static void hash(grouprun *g)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     tn_diag diag = {0};
     const tn_binder b = {.arena = arena, .diag = &diag};
-    tn_worker *w = load(g, &b);
+    tn_worker *w FREED(tn_worker_free) = load(g, &b);
     g->hash = g->counts = 0;
     if (w == NULL || model_hash(w, &g->hash, NULL) != TN_OK) {
         g->hash = 0;
     } else {
         count(g, w);
     }
-    tn_worker_free(w);
-    tn_arena_free(arena);
 }
 
 static void save_dense(const tn_worker *w, const char *path, tn_arena *arena)
@@ -193,8 +187,8 @@ static void read_summary(grouprun *g)
 {
     static const char reassigned[] = "\"parts_reassigned\":";
     char path[TN_PATH_SIZE];
-    tn_text all = {0};
-    tn_text some = {0};
+    tn_text all CLEANUP(tn_text_done) = {0};
+    tn_text some CLEANUP(tn_text_done) = {0};
     g->summary[0] = '\0';
     g->reassigned = 0;
     assert_int_equal(tn_path_join(g->dir, "summary.json", path, NULL), TN_OK);
@@ -206,23 +200,19 @@ static void read_summary(grouprun *g)
         const char *at = strstr(tn_text_str(&all), reassigned) + strlen(reassigned);
         g->reassigned = strtoull(at, NULL, 10);
     }
-    tn_text_done(&some);
-    tn_text_done(&all);
 }
 
 void grouprun_files(const grouprun *g, const char *rows, const char *dense)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     tn_diag diag = {0};
     const tn_binder b = {.arena = arena, .diag = &diag};
     tn_export_done done;
-    tn_worker *w = load(g, &b);
+    tn_worker *w FREED(tn_worker_free) = load(g, &b);
     assert_non_null(w);
     const tn_export_rows dump = {.plan = w->plan, .table = w->shard.table, .model_id = ID};
     assert_int_equal(tn_export_dump(&dump, rows, &done, NULL), TN_OK);
     save_dense(w, dense, arena);
-    tn_worker_free(w);
-    tn_arena_free(arena);
 }
 
 /* Sets g->packed: data.train with a compressed copy of each file, which is one part for any number
@@ -232,11 +222,11 @@ static void pack(grouprun *g, tn_arena *arena)
     const seat alone = {
         .g = &(grouprun){.config = g->config, .dir = g->dir, .more = g->more, .n = 1}};
     const tn_strs *train = &plan_of(&alone, arena)->run->data.train;
-    tn_text packed = {0};
+    tn_text packed CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_dir_make(g->dir, NULL), TN_OK);
     tn_text_adds(&packed, "data.train=[");
     for (uint32_t i = 0; i < train->n; i++) {
-        tn_text rows = {0};
+        tn_text rows CLEANUP(tn_text_done) = {0};
         tn_sink *sink = NULL;
         char path[TN_PATH_SIZE];
         (void)snprintf(path, sizeof path, "%s/whole-%u.gz", g->dir, i);
@@ -245,18 +235,16 @@ static void pack(grouprun *g, tn_arena *arena)
         assert_int_equal(tn_sink_add(sink, rows.data, rows.size, NULL), TN_OK);
         assert_int_equal(tn_sink_commit(sink, NULL), TN_OK);
         tn_text_addf(&packed, "%s%s", i > 0 ? "," : "", path);
-        tn_text_done(&rows);
     }
     tn_text_adds(&packed, "]");
     char *copy = TN_NEW_ARRAY(arena, char, packed.size + 1);
     memcpy(copy, tn_text_str(&packed), packed.size + 1);
     g->packed = copy;
-    tn_text_done(&packed);
 }
 
 void grouprun_do(grouprun *g)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     if (g->whole) {
         pack(g, arena);
     }
@@ -290,7 +278,6 @@ void grouprun_do(grouprun *g)
     }
     hash(g);
     read_summary(g);
-    tn_arena_free(arena);
 }
 
 void grouprun_well(grouprun *g)
@@ -306,7 +293,7 @@ void grouprun_well(grouprun *g)
 
 void grouprun_deal(const char *to, uint32_t n, uint32_t block)
 {
-    tn_text rows = {0};
+    tn_text rows CLEANUP(tn_text_done) = {0};
     tn_text part[GROUP_MAX] = {{0}};
     assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, NULL), TN_OK);
     assert_int_equal(tn_file_replace(to, rows.data, rows.size, NULL), TN_OK);
@@ -326,5 +313,4 @@ void grouprun_deal(const char *to, uint32_t n, uint32_t block)
         assert_int_equal(tn_file_replace(path, part[r].data, part[r].size, NULL), TN_OK);
         tn_text_done(&part[r]);
     }
-    tn_text_done(&rows);
 }

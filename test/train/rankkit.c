@@ -8,10 +8,6 @@
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { OVERRIDES_MAX = 16 };
 
 const tn_run_text rankkit_text = {

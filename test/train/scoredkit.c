@@ -8,10 +8,6 @@
 #include "train/golden.h"
 #include "train/step/model_plan.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { KEYS_MAX = 5, ID_SIZE = 16, FILES = 3 };
 
 void scoredkit_open(scoredkit *k)

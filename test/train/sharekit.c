@@ -18,9 +18,6 @@
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { OVERRIDES_MAX = 16 };
 
 static const tn_run_text text = {
@@ -122,13 +119,9 @@ void sharekit_open(sharekit *k, const char *dir, uint32_t n, const char *const *
     tn_error err = {0};
     for (uint32_t r = 0; r < n; r++) {
         tn_worker_opts opts = {.training = true};
-        if (tn_worker_new(&k->w[r], plan_of(k, r, more), &opts, &b, &err) != TN_OK) {
-            fail_msg("%s", err.text);
-        }
+        assert_ok(tn_worker_new(&k->w[r], plan_of(k, r, more), &opts, &b, &err), err.text);
     }
-    if (tn_checkpoints_open(&k->checkpoints, k->w[0]->plan, &text, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_checkpoints_open(&k->checkpoints, k->w[0]->plan, &text, &err), err.text);
     const tn_ckpt_peers peers = {announce, collect, abandon, load, k};
     if (n > 1) {
         tn_checkpoints_set_peers(k->checkpoints, &peers);

@@ -6,9 +6,7 @@
 #include "support/test.h"
 #include "train/eval/evaluate.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+CLOSER(tn_metrics_free);
 
 /* `rows` rows, of which one in `every` is a click; clicks were scored with the chance `click`, all
  * others with `none`. */
@@ -42,10 +40,9 @@ static const tn_loss_curve *curve_of(uint32_t n, double last, double fallen)
 
 static void check(const tn_advice *a, const char *words)
 {
-    tn_text lines = {0};
+    tn_text lines CLEANUP(tn_text_done) = {0};
     tn_advice_text(a, &lines);
     assert_string_equal(tn_text_str(&lines), words);
-    tn_text_done(&lines);
 }
 
 #define BEGUN " in all: the model has hardly begun to learn; "
@@ -84,7 +81,7 @@ TEST(few_steps_are_a_beginning)
  * data.valid shows that the last was still the best, or would have let the run choose more. */
 TEST(only_what_the_user_can_mend_is_named)
 {
-    tn_metrics *m = scored(1000, 2, .6, .4);
+    tn_metrics *m FREED(tn_metrics_free) = scored(1000, 2, .6, .4);
     const struct {
         bool epochs_chosen, batch_chosen, stops, valid;
         const char *words;
@@ -112,7 +109,6 @@ TEST(only_what_the_user_can_mend_is_named)
                            .valid = rows[i].valid ? m : NULL},
               line);
     }
-    tn_metrics_free(m);
 }
 
 /* As long as losses fall, by more than chance. */
@@ -138,7 +134,7 @@ TEST(a_loss_that_falls_no_more_is_no_beginning)
 
 TEST(valid_that_rose_is_told_with_its_best_epoch)
 {
-    tn_metrics *m = scored(1000, 2, .6, .4); /* logloss .5108 */
+    tn_metrics *m FREED(tn_metrics_free) = scored(1000, 2, .6, .4); /* logloss .5108 */
     tn_advice a = {.steps = 392, .epochs = 2, .batch = 256, .valid = m};
     a.curve = curve_of(392, .2, 1);
     a.best_step = 196;
@@ -153,14 +149,13 @@ TEST(valid_that_rose_is_told_with_its_best_epoch)
     a.best_step = 392;
     check(&a, "392 steps" BEGUN "a larger train.epochs (it is 2) or a smaller train.batch (it is "
               "256) would help\n");
-    tn_metrics_free(m);
 }
 
 TEST(rows_of_one_class_are_told_and_nothing_else)
 {
-    tn_metrics *none = scored(1000, 2000, .9, .1); /* but the first row */
-    tn_metrics *all = scored(1000, 1, .9, .1);
-    tn_metrics *both = scored(1000, 2, .6, .4);
+    tn_metrics *none FREED(tn_metrics_free) = scored(1000, 2000, .9, .1); /* but the first row */
+    tn_metrics *all FREED(tn_metrics_free) = scored(1000, 1, .9, .1);
+    tn_metrics *both FREED(tn_metrics_free) = scored(1000, 2, .6, .4);
     tn_advice a = {.steps = 10, .epochs = 1, .batch = 32, .train = all, .valid = both};
     check(&a, "data.train has no row without a click: there is nothing to learn from rows of one "
               "kind; is data.label right?\n");
@@ -169,13 +164,9 @@ TEST(rows_of_one_class_are_told_and_nothing_else)
     check(&a, "data.valid has no row without a click: rows of one kind do not judge a model; is "
               "data.label right?\n");
     a.valid = none; /* one click is another class */
-    tn_text lines = {0};
+    tn_text lines CLEANUP(tn_text_done) = {0};
     tn_advice_text(&a, &lines);
     assert_null(strstr(tn_text_str(&lines), "no row"));
-    tn_text_done(&lines);
-    tn_metrics_free(none);
-    tn_metrics_free(all);
-    tn_metrics_free(both);
 }
 
 TEST(a_day_has_one_pass)
@@ -186,8 +177,8 @@ TEST(a_day_has_one_pass)
 
 TEST(a_model_behind_the_click_rate_is_told)
 {
-    tn_metrics *wrong = scored(1000, 2, .4, .6);
-    tn_metrics *right = scored(1000, 2, .6, .4);
+    tn_metrics *wrong FREED(tn_metrics_free) = scored(1000, 2, .4, .6);
+    tn_metrics *right FREED(tn_metrics_free) = scored(1000, 2, .6, .4);
     tn_advice a = {.steps = 1000, .epochs = 1, .batch = 32, .valid = wrong};
     check(&a, "valid.ne 1.322 is above 1: the click rate alone would predict better; smaller "
               "learning rates may help (train.optimizer.lr, train.sparse.lr)\n");
@@ -218,15 +209,14 @@ TEST(a_model_behind_the_click_rate_is_told)
     a.steps = 1000;
     a.valid = right;
     check(&a, "");
-    tn_metrics_free(wrong);
-    tn_metrics_free(right);
 }
 
 /* Of a sum of chances or of few steps nobody wants to hear then. */
 TEST(a_divergence_explains_the_rest)
 {
-    tn_metrics *wrong = scored(10000, 2, .1, .6);
-    tn_metrics *back = scored(10000, 2, .6, .2); /* has found its way since */
+    tn_metrics *wrong FREED(tn_metrics_free) = scored(10000, 2, .1, .6);
+    tn_metrics *back FREED(tn_metrics_free) =
+        scored(10000, 2, .6, .2); /* has found its way since */
     tn_advice a = {.steps = 100, .epochs = 1, .batch = 32, .valid = wrong, .diverged = true};
     const char far[] =
         "valid.ne 2.322 is far above 1: the run has diverged; smaller learning rates "
@@ -248,16 +238,14 @@ TEST(a_divergence_explains_the_rest)
     tn_text_done(&lines);
     a.valid = NULL; /* nothing shows that it has */
     check(&a, "");
-    tn_metrics_free(wrong);
-    tn_metrics_free(back);
 }
 
 TEST(what_is_known_by_heart_is_told)
 {
-    tn_metrics *train = scored(1000, 2, .70, .30);
-    tn_metrics *near = scored(1000, 2, .67, .33);
-    tn_metrics *far = scored(1000, 2, .65, .35);
-    tn_metrics *rare = scored(1000, 50, .05, .02);
+    tn_metrics *train FREED(tn_metrics_free) = scored(1000, 2, .70, .30);
+    tn_metrics *near FREED(tn_metrics_free) = scored(1000, 2, .67, .33);
+    tn_metrics *far FREED(tn_metrics_free) = scored(1000, 2, .65, .35);
+    tn_metrics *rare FREED(tn_metrics_free) = scored(1000, 50, .05, .02);
     tn_advice a = {.steps = 1000, .epochs = 2, .batch = 32, .train = train, .valid = far};
     check(&a,
           "valid.logloss 0.4308 is far above that of train, 0.3567: the model knows its rows by "
@@ -286,20 +274,16 @@ TEST(what_is_known_by_heart_is_told)
     a.train = train;
     a.valid = rare; /* worse for its click rate, and yet a smaller loss */
     check(&a, "");
-    tn_metrics *less = scored(40, 4, .684, .316); /* likewise, and the loss hardly larger */
+    tn_metrics *less FREED(tn_metrics_free) =
+        scored(40, 4, .684, .316); /* likewise, and the loss hardly larger */
     a.valid = less;
     check(&a, "");
-    tn_metrics_free(less);
-    tn_metrics_free(train);
-    tn_metrics_free(near);
-    tn_metrics_free(far);
-    tn_metrics_free(rare);
 }
 
 TEST(a_sum_of_chances_that_is_off_is_told)
 {
-    tn_metrics *few = scored(10000, 5, .17, .17);
-    tn_metrics *many = scored(10000, 5, .25, .25);
+    tn_metrics *few FREED(tn_metrics_free) = scored(10000, 5, .17, .17);
+    tn_metrics *many FREED(tn_metrics_free) = scored(10000, 5, .25, .25);
     tn_metrics *near = scored(100000, 5, .193, .193);
     tn_metrics *chance = scored(200, 5, .17, .17);
     tn_metrics *lone = scored(10, 20, .01, .01); /* one click where .1 were predicted */
@@ -334,8 +318,6 @@ TEST(a_sum_of_chances_that_is_off_is_told)
     for (uint32_t i = 0; i < 4; i++) {
         tn_metrics_free(silent[i]);
     }
-    tn_metrics_free(few);
-    tn_metrics_free(many);
 }
 
 TEST(keys_that_were_never_met_are_told)

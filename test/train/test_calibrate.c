@@ -12,32 +12,22 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/step/worker.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static exportkit k;
 static char run[300], path[300];
 static const char *const overrides[] = {"data.negative_sampling=0.5", NULL};
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
-    (void)state;
     exportkit_open(&k, "{type: widedeep, hidden: [4]}", overrides);
     exportkit_train(&k);
     (void)snprintf(run, sizeof run, "%s/run", k.dir);
     (void)snprintf(path, sizeof path, "%s/calibration.json", k.dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     exportkit_close(&k);
-    return 0;
 }
-
-GROUP(set_up, tear_down);
 
 /* Fits on the rows of edge.csv and writes the file; the test frees it. */
 static tn_calibrate *fit(tn_calibrate_method method)
@@ -46,7 +36,7 @@ static tn_calibrate *fit(tn_calibrate_method method)
     tn_worker *w = NULL;
     tn_calibrate *c = NULL;
     tn_saved which;
-    tn_evaluation out = {0};
+    tn_evaluation out CLEANUP(tn_evaluation_done) = {0};
     char folder[400];
     const tn_calibrate_opts opts = {.method = method,
                                     .path = path,
@@ -61,11 +51,8 @@ static tn_calibrate *fit(tn_calibrate_method method)
         fail_msg("%s", err.text);
     }
     (void)snprintf(folder, sizeof folder, "%s/%s", run, which.name);
-    if (tn_calibrate_commit(c, folder, which.step, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_calibrate_commit(c, folder, which.step, &err), err.text);
     assert_int_equal(c->rows, tn_metrics_rows(out.metrics));
-    tn_evaluation_done(&out);
     tn_worker_free(w);
     return c;
 }
@@ -91,18 +78,14 @@ TEST(an_export_scores_through_its_calibration)
         tn_exported out;
         uint32_t n[2];
         tn_calibrate *c = fit(methods[i]);
-        if (export_to(folders[i], k.plan, &out, &err) != TN_OK) {
-            fail_msg("%s", err.text);
-        }
-        float *plain = exportkit_trainer_logits(&k, &n[0]);
-        float *served = exportkit_scorer_logits(&k, out.path, &n[1]);
+        assert_ok(export_to(folders[i], k.plan, &out, &err), err.text);
+        float *plain FREED(tn_free) = exportkit_trainer_logits(&k, &n[0]);
+        float *served FREED(tn_free) = exportkit_scorer_logits(&k, out.path, &n[1]);
         assert_int_equal(n[0], n[1]);
         for (uint32_t r = 0; r < n[0]; r++) {
             double p = tn_sigmoid(tn_calibration_logit(&c->map, (double)plain[r], 0));
             assert_true(fabs(p - tn_sigmoid((double)served[r])) < 1e-5);
         }
-        tn_free(plain);
-        tn_free(served);
         tn_calibrate_free(c);
     }
 }
@@ -156,8 +139,8 @@ TEST(figures_and_sinks_are_behind_the_calibration)
     handed before;
     handed behind;
     const tn_calibration map = {.kind = TN_CALIBRATION_PLATT, .a = .5, .b = -1};
-    tn_evaluation raw = evaluate(NULL, &before);
-    tn_evaluation out = evaluate(&map, &behind);
+    tn_evaluation raw CLEANUP(tn_evaluation_done) = evaluate(NULL, &before);
+    tn_evaluation out CLEANUP(tn_evaluation_done) = evaluate(&map, &behind);
     tn_metrics *want = NULL;
     assert_int_equal(tn_metrics_new(&want, &(tn_metrics_opts){0}, NULL), TN_OK);
     assert_true(before.n > 1 && before.n == behind.n);
@@ -175,8 +158,6 @@ TEST(figures_and_sinks_are_behind_the_calibration)
     assert_null(raw.calibrated_by);
     assert_null(raw.raw);
     tn_metrics_free(want);
-    tn_evaluation_done(&raw);
-    tn_evaluation_done(&out);
 }
 
 /* A map of which only c is to be seen shows how many unknown slots of a row were counted. */
@@ -193,7 +174,7 @@ TEST(unknown_slots_count_alike_in_a_run_and_in_its_export)
     tn_error err = {0};
     tn_exported out;
     tn_calibration_file file;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_calibrate_free(fit(TN_CALIBRATE_PLATT));
     assert_int_equal(tn_calibration_file_read(&file, path, k.arena, &err), TN_OK);
     file.map = (tn_calibration){.kind = TN_CALIBRATION_PLATT, .a = 1, .c = -.25};
@@ -201,19 +182,15 @@ TEST(unknown_slots_count_alike_in_a_run_and_in_its_export)
     assert_non_null(strstr(tn_text_str(&text), "\"a\":1,\"b\":0,\"c\":-0.25}"));
     assert_int_equal(tn_file_replace(path, text.data, text.size, &err), TN_OK);
     assert_int_equal(export_to("unknown", k.plan, &out, &err), TN_OK);
-    tn_evaluation before = evaluate(NULL, &raw);
-    tn_evaluation after = evaluate(&file.map, &behind);
-    float *served = exportkit_scorer_logits(&k, out.path, &n);
+    tn_evaluation before CLEANUP(tn_evaluation_done) = evaluate(NULL, &raw);
+    tn_evaluation after CLEANUP(tn_evaluation_done) = evaluate(&file.map, &behind);
+    float *served FREED(tn_free) = exportkit_scorer_logits(&k, out.path, &n);
     assert_int_equal(n, raw.n);
     for (uint32_t r = 0; r < n; r++) {
         const double m = ((double)raw.logit[r] + log(.5) - (double)behind.logit[r]) / .25;
         assert_true(r >= sizeof want / sizeof want[0] || fabs(m - want[r]) < 1e-4);
         assert_true(fabs((double)served[r] - (double)behind.logit[r]) < 1e-5);
     }
-    tn_free(served);
-    tn_text_done(&text);
-    tn_evaluation_done(&before);
-    tn_evaluation_done(&after);
 }
 
 /* Writes `file` where a run leaves it, and says what the checkpoint `folder` finds there. */
@@ -222,7 +199,7 @@ static tn_calibration find(const tn_calibration_file *file, const char *folder, 
 {
     tn_error err = {0};
     char beside[400];
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_calibration map = {.kind = TN_CALIBRATION_ISOTONIC};
     (void)snprintf(beside, sizeof beside, "%s/" TN_CALIBRATION_NAME, run);
     if (file != NULL) {
@@ -235,14 +212,13 @@ static tn_calibration find(const tn_calibration_file *file, const char *folder, 
     tn_text_clear(said);
     assert_int_equal(tn_calibrate_find(&wanted, k.arena, &map, said, &err), TN_OK);
     assert_null(strchr(tn_text_str(said), '\n')); /* one line */
-    tn_text_done(&text);
     return map;
 }
 
 static void assert_unused(const tn_calibration_file *file, const char *folder, uint64_t step,
                           tn_calibrate_method method, const char *why)
 {
-    tn_text said = {0};
+    tn_text said CLEANUP(tn_text_done) = {0};
     assert_int_equal(find(file, folder, step, method, &said).kind, TN_CALIBRATION_NONE);
     assert_non_null(strstr(tn_text_str(&said), why));
     if (why[0] != '\0') {
@@ -251,7 +227,6 @@ static void assert_unused(const tn_calibration_file *file, const char *folder, u
     } else {
         assert_int_equal(said.size, 0);
     }
-    tn_text_done(&said);
 }
 
 TEST(a_run_s_calibration_is_for_the_model_and_step_it_names)
@@ -324,7 +299,7 @@ TEST(an_export_takes_what_the_run_has_left)
 
 TEST(without_a_calibration_the_bytes_are_those_of_ever)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     char model[TN_PATH_SIZE];
     tn_exported out = exportkit_export(&k);
@@ -332,7 +307,6 @@ TEST(without_a_calibration_the_bytes_are_those_of_ever)
     assert_int_equal(tn_file_read_all(model, 1 << 20, &text, &err), TN_OK);
     assert_null(strstr(tn_text_str(&text), "calibration"));
     assert_non_null(strstr(tn_text_str(&text), "\"version\":[1,0]"));
-    tn_text_done(&text);
 }
 
 TEST(a_calibration_of_other_scores_is_refused)
@@ -340,7 +314,7 @@ TEST(a_calibration_of_other_scores_is_refused)
     static const char *const other[] = {"data.negative_sampling=0.25", NULL};
     tn_error err = {0};
     tn_exported out;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_calibration_file file;
     tn_calibrate_free(fit(TN_CALIBRATE_PLATT));
     const tn_model_plan *plan = exportkit_plan_of(&k, other, NULL, &k.binder);
@@ -355,12 +329,11 @@ TEST(a_calibration_of_other_scores_is_refused)
     char to[300];
     (void)snprintf(to, sizeof to, "%s/other", k.dir);
     assert_false(tn_path_exists(to));
-    tn_text_done(&text);
 }
 
 TEST(every_flipped_or_missing_byte_of_the_file_is_noticed)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     tn_calibration_file file;
     tn_calibrate *c = fit(TN_CALIBRATE_ISOTONIC);
@@ -377,7 +350,6 @@ TEST(every_flipped_or_missing_byte_of_the_file_is_noticed)
         assert_int_equal(tn_file_replace(path, text.data, at, &err), TN_OK);
         assert_int_equal(tn_calibration_file_read(&file, path, k.arena, &err), TN_E_DATA);
     }
-    tn_text_done(&text);
     tn_calibrate_free(c);
 }
 

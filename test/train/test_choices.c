@@ -12,9 +12,6 @@
 #include "support/tmpdir.h"
 #include "train/config/run.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 typedef struct fixture {
@@ -35,7 +32,7 @@ static void write_file(fixture *f, const char *name, const tn_text *text)
     assert_int_equal(tn_file_replace(path, tn_text_str(text), text->size, &f->err), TN_OK);
 }
 
-static int set_up(void **state)
+SET_UP
 {
     static fixture f;
     f = (fixture){.arena = tn_arena_new(1 << 16)};
@@ -46,25 +43,21 @@ static int set_up(void **state)
     write_file(&f, "valid", &valid);
     tn_text_done(&valid);
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     fixture *f = *state;
     tn_text_done(&f->said);
     tn_diag_done(&f->diag);
     tn_arena_free(f->arena);
     tn_tmpdir_remove(f->dir);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* A column `a`, and `n` rows of it: their number, or what `value` says. */
 static void write_rows(fixture *f, const char *name, uint32_t n, const char *const *value)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_text_adds(&t, "label,a\n");
     for (uint32_t i = 0; i < n; i++) {
         tn_text_addf(&t, "%u,", i % 2);
@@ -75,7 +68,6 @@ static void write_rows(fixture *f, const char *name, uint32_t n, const char *con
         }
     }
     write_file(f, name, &t);
-    tn_text_done(&t);
 }
 
 /* `config` is completed by the files "rows" and, with `valid`, "valid" of the folder. */
@@ -140,9 +132,8 @@ static void check_said(const fixture *f, const char *words)
 #define VALID                                                                                      \
     "data: {format: csv, train: '@/rows', valid: '@/valid'}, slots: [a], model: {type: lr}"
 
-TEST(few_rows_are_passed_more_often_in_smaller_steps)
+TEST_ON(fixture *f, few_rows_are_passed_more_often_in_smaller_steps)
 {
-    fixture *f = *state;
     write_rows(f, "rows", 249999, NULL);
     choose(f, "{" CSV "}", "", 0);
     check(f, 3, 256, NULL); /* of 977 steps */
@@ -177,9 +168,8 @@ TEST(few_rows_are_passed_more_often_in_smaller_steps)
     check_said(f, "");
 }
 
-TEST(rows_that_are_trained_on_do_not_end_the_passes)
+TEST_ON(fixture *f, rows_that_are_trained_on_do_not_end_the_passes)
 {
-    fixture *f = *state;
     write_rows(f, "rows", 1000, NULL);
     choose(f, "{" CSV "}", "", 0);
     const uint32_t alone = f->run.train.epochs;
@@ -199,12 +189,11 @@ static void check_shuffle(const fixture *f, uint32_t rows)
     assert_string_equal(tn_tree_at(f->tree, "data.shuffle")->text, text);
 }
 
-TEST(a_small_file_is_permuted_as_a_whole)
+TEST_ON(fixture *f, a_small_file_is_permuted_as_a_whole)
 {
     static const struct {
         uint32_t rows, shuffle;
     } at[] = {{65536, 65536}, {65537, 262144}, {262144, 262144}, {262145, 65536}};
-    fixture *f = *state;
     for (uint32_t i = 0; i < sizeof at / sizeof at[0]; i++) {
         write_rows(f, "rows", at[i].rows, NULL);
         choose(f, "{" CSV "}", "", 0);
@@ -228,18 +217,16 @@ TEST(a_small_file_is_permuted_as_a_whole)
 /* `n` rows, the first `clicks` of which are clicks. */
 static void write_sorted(fixture *f, const char *name, uint32_t n, uint32_t clicks)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_text_adds(&t, "label,a\n");
     for (uint32_t i = 0; i < n; i++) {
         tn_text_addf(&t, "%d,%u\n", i < clicks, i);
     }
     write_file(f, name, &t);
-    tn_text_done(&t);
 }
 
-TEST(rows_in_the_order_of_their_labels_are_mixed_over_all_files)
+TEST_ON(fixture *f, rows_in_the_order_of_their_labels_are_mixed_over_all_files)
 {
-    fixture *f = *state;
     write_sorted(f, "rows", 400000, 100000);
     choose(f, "{" CSV "}", "", 0);
     check_shuffle(f, 524288);
@@ -262,9 +249,8 @@ TEST(rows_in_the_order_of_their_labels_are_mixed_over_all_files)
     assert_false(f->run.data.ordered);
 }
 
-TEST(two_thousand_steps_are_enough)
+TEST_ON(fixture *f, two_thousand_steps_are_enough)
 {
-    fixture *f = *state;
     write_rows(f, "rows", 20000, NULL);
     choose(f, "{" VALID ", train: {batch: 10}}", "", 0);
     check(f, 1, 10, NULL);
@@ -279,9 +265,8 @@ TEST(two_thousand_steps_are_enough)
 }
 
 /* Nothing stops them. */
-TEST(what_learns_by_heart_takes_few_passes_without_validation)
+TEST_ON(fixture *f, what_learns_by_heart_takes_few_passes_without_validation)
 {
-    fixture *f = *state;
     char config[200];
     for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
         const char *name = (*m)->choice.name;
@@ -300,9 +285,8 @@ TEST(what_learns_by_heart_takes_few_passes_without_validation)
     }
 }
 
-TEST(peers_take_a_step_together)
+TEST_ON(fixture *f, peers_take_a_step_together)
 {
-    fixture *f = *state;
     write_rows(f, "rows", 20000, NULL);
     choose(f, "{" CSV ", train: {batch: 10}}", "", 4);
     check(f, 4, 10, NULL);
@@ -315,9 +299,8 @@ TEST(peers_take_a_step_together)
     check(f, 20, 256, NULL);
 }
 
-TEST(what_is_written_is_left_as_it_is)
+TEST_ON(fixture *f, what_is_written_is_left_as_it_is)
 {
-    fixture *f = *state;
     write_rows(f, "rows", 1000, NULL);
     choose(f, "{" VALID ", train: {epochs: 3}}", "", 0);
     check(f, 3, 256, NULL);
@@ -333,9 +316,8 @@ TEST(what_is_written_is_left_as_it_is)
                      TN_E_DATA);
 }
 
-TEST(one_metric_is_watched)
+TEST_ON(fixture *f, one_metric_is_watched)
 {
-    fixture *f = *state;
     write_rows(f, "rows", 1000, NULL);
     choose(f, "{" VALID ", train: {stop: {monitor: valid.auc}}}", "", 0);
     check(f, 100, 256, "valid.auc");
@@ -348,9 +330,8 @@ TEST(one_metric_is_watched)
     check(f, 100, 256, "valid.auc");
 }
 
-TEST(what_comes_by_a_pipe_is_not_touched)
+TEST_ON(fixture *f, what_comes_by_a_pipe_is_not_touched)
 {
-    fixture *f = *state;
     char path[300];
     (void)snprintf(path, sizeof path, "%s/rows", f->dir);
     assert_int_equal(mkfifo(path, 0600), 0); /* who opens it waits for ever */
@@ -369,11 +350,10 @@ TEST(what_comes_by_a_pipe_is_not_touched)
                                      "hint: write them as 'transform: {buckets: [..]}'");
 }
 
-TEST(a_run_that_goes_on_keeps_its_choices)
+TEST_ON(fixture *f, a_run_that_goes_on_keeps_its_choices)
 {
     static const char past[] = "train:\n  epochs: 7\n  batch: 300\n  stop:\n"
                                "    monitor: valid.auc\n";
-    fixture *f = *state;
     write_rows(f, "rows", 1000, NULL);
     choose(f, "{" VALID "}", past, 0);
     check(f, 7, 300, "valid.auc");
@@ -395,26 +375,24 @@ TEST(a_run_that_goes_on_keeps_its_choices)
 /* The transform of the slot, in the configuration. */
 static void check_transform(const fixture *f, const char *words)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     const tn_tree *slot = tn_tree_get(f->tree, "slots")->first;
     assert_string_equal(tn_tree_get(slot, "name")->text, "a");
     tn_tree_print_flow(&t, tn_tree_get(slot, "transform"));
     assert_string_equal(tn_text_str(&t), words);
-    tn_text_done(&t);
 }
 
 #define SLOT(options)                                                                              \
     "{data: {format: csv, train: '@/rows'}, slots: [{name: a, " options                            \
     "}], model: {type: lr}, train: {epochs: 1, batch: 1}}"
 
-TEST(bounds_are_found_in_the_data)
+TEST_ON(fixture *f, bounds_are_found_in_the_data)
 {
     static const char *const odd[] = {"-5", "", "-5", "", "-1.5", "", "0", "7e2", "-5", "3"};
     static const char *const heavy[] = {"1", "2", "2", "2", "2", "2", "2", "3", "4", "5"};
     static const char *const one[] = {"4", "4", "4"};
     static const char *const two[] = {"1", "1", "2"};
     static const char *const middle[] = {"1", "3", "3", "3", "3", "3", "4"};
-    fixture *f = *state;
     write_rows(f, "rows", 4000, NULL);
     choose(f, SLOT("type: float"), "", 0);
     check_transform(f, "{buckets: [201, 401, 601, 801, 1001, 1201, 1401, 1601, 1801, 2001, 2201, "
@@ -451,12 +429,11 @@ static uint32_t n_bounds(const fixture *f)
     return tn_tree_count(tn_tree_get(tn_tree_get(slot, "transform"), "buckets"));
 }
 
-TEST(few_rows_have_few_buckets)
+TEST_ON(fixture *f, few_rows_have_few_buckets)
 {
     static const struct {
         uint32_t rows, buckets;
     } sizes[] = {{3999, 19}, {3000, 15}, {1200, 6}, {1199, 5}, {100, 5}};
-    fixture *f = *state;
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char words[80];
         write_rows(f, "rows", sizes[i].rows, NULL);
@@ -476,9 +453,8 @@ TEST(few_rows_have_few_buckets)
 }
 
 /* Whatever else stands in a record. */
-TEST(other_fields_do_not_hide_the_numbers)
+TEST_ON(fixture *f, other_fields_do_not_hide_the_numbers)
 {
-    fixture *f = *state;
     tn_text t = {0};
     for (uint32_t i = 0; i < 4; i++) {
         tn_text_addf(&t, "1 0:7:1 1:0:%u.5 2:3:1\n", i);
@@ -493,11 +469,10 @@ TEST(other_fields_do_not_hide_the_numbers)
     check_transform(f, "{buckets: [2.5]}");
 }
 
-TEST(a_column_of_no_numbers_is_a_fault_of_the_data)
+TEST_ON(fixture *f, a_column_of_no_numbers_is_a_fault_of_the_data)
 {
     static const char *const words[] = {"x", "y"};
     static const char *const nothing[] = {"", ""};
-    fixture *f = *state;
     for (uint32_t i = 0; i < 2; i++) {
         write_rows(f, "rows", 2, i == 0 ? words : nothing);
         assert_int_equal(try_to_choose(f, SLOT("type: float"), "", 0), TN_E_DATA);
@@ -514,15 +489,13 @@ TEST(a_column_of_no_numbers_is_a_fault_of_the_data)
 
 static void write_text(fixture *f, const char *name, const char *text)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_text_adds(&t, text);
     write_file(f, name, &t);
-    tn_text_done(&t);
 }
 
-TEST(a_look_for_bounds_hides_no_other_fault)
+TEST_ON(fixture *f, a_look_for_bounds_hides_no_other_fault)
 {
-    fixture *f = *state;
     write_text(f, "rows", "label,a\nyes,1\nno,2\n");
     assert_int_equal(try_to_choose(f, SLOT("type: float"), "", 0), TN_E_DATA);
     if (strstr(f->err.text, "rows:2:1: error: expected a label, found \"yes\"") == NULL ||
@@ -543,11 +516,10 @@ TEST(a_look_for_bounds_hides_no_other_fault)
     }
 }
 
-TEST(rows_without_weight_choose_nothing)
+TEST_ON(fixture *f, rows_without_weight_choose_nothing)
 {
     static const char config[] = "{data: {format: csv, train: '@/rows', weight: w}, slots: [{name: "
                                  "a, type: float, transform: {quantiles: 2}}], train: {epochs: 1}}";
-    fixture *f = *state;
     write_text(f, "rows", "label,a,w\n0,9,0\n1,1,1\n0,2,1\n1,9,0\n0,3,1\n1,4,1\n0,9,0\n");
     choose(f, config, "", 0);
     check_transform(f, "{buckets: [3]}");
@@ -556,10 +528,9 @@ TEST(rows_without_weight_choose_nothing)
     check_transform(f, "{buckets: [2]}");
 }
 
-TEST(a_number_that_no_input_reads_becomes_a_key)
+TEST_ON(fixture *f, a_number_that_no_input_reads_becomes_a_key)
 {
     static const char *const keys_only[] = {"lr", "fm", "ffm", "fwfm"};
-    fixture *f = *state;
     write_rows(f, "rows", 100, NULL);
     for (uint32_t i = 0; i < 4; i++) {
         char config[300];
@@ -582,11 +553,10 @@ TEST(a_number_that_no_input_reads_becomes_a_key)
     check_said(f, "chosen for about 100 rows: train.batch=256");
 }
 
-TEST(bounds_of_a_checkpoint_outlast_its_data)
+TEST_ON(fixture *f, bounds_of_a_checkpoint_outlast_its_data)
 {
     static const char past[] = "slots:\n  - {name: b, transform: {buckets: [9]}}\n"
                                "  - {name: a, type: float, transform: {buckets: [-1, 2.5]}}\n";
-    fixture *f = *state;
     write_rows(f, "rows", 100, NULL);
     choose(f, SLOT("type: float"), past, 0);
     check_transform(f, "{buckets: [-1, 2.5]}");
@@ -606,25 +576,23 @@ TEST(bounds_of_a_checkpoint_outlast_its_data)
 /* `n` rows of the values x and -x. */
 static void write_values(fixture *f, uint32_t n, double x)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < n; i++) {
         tn_text_addf(&t, "%u 1:%g 2:%g\n", i % 2, x, -x);
     }
     write_file(f, "rows", &t);
-    tn_text_done(&t);
 }
 
 /* An option of the merged configuration in flow style; NULL: it is not set there. */
 static void check_option(const fixture *f, const char *path, const char *want)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     const tn_tree *own = tn_tree_at(f->tree, path);
     if (own != NULL) {
         tn_tree_print_flow(&t, own);
     }
     assert_true((own == NULL) == (want == NULL));
     assert_string_equal(tn_text_str(&t), want != NULL ? want : "");
-    tn_text_done(&t);
 }
 
 static void check_sizes(fixture *f, const char *sizes)
@@ -634,9 +602,8 @@ static void check_sizes(fixture *f, const char *sizes)
     check_option(f, "train.sparse", NULL);
 }
 
-TEST(values_of_one_size_are_those_of_their_slot)
+TEST_ON(fixture *f, values_of_one_size_are_those_of_their_slot)
 {
-    fixture *f = *state;
     write_values(f, 1000, 10);
     choose(f, "{" SVM ", train: {epochs: 1, batch: 1}}", "", 0);
     check_option(f, "train.value_sizes", "{_: 8}");
@@ -648,9 +615,8 @@ TEST(values_of_one_size_are_those_of_their_slot)
     check_sizes(f, "{_: 0.0078125}");
 }
 
-TEST(keys_of_another_size_than_their_slot_have_their_own)
+TEST_ON(fixture *f, keys_of_another_size_than_their_slot_have_their_own)
 {
-    fixture *f = *state;
     tn_text t = {0};
     for (uint32_t i = 0; i < 100; i++) { /* one 7 of 6 is too rare to tell a size */
         tn_text_addf(&t, "1 1:1 2:0.9 3:%u 4:0.01 5:%d%s\n", i % 2 != 0 ? 600 : 400, -7,
@@ -659,7 +625,7 @@ TEST(keys_of_another_size_than_their_slot_have_their_own)
     write_file(f, "rows", &t);
     tn_text_done(&t);
     choose(f, "{" SVM "}", "", 0);
-    tn_text have = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
     tn_tree_print_flow(&have, tn_tree_at(f->tree, "train.value_sizes"));
     const char *text = tn_text_str(&have);
     assert_true(strncmp(text, "{_: {others: 1, ", 16) == 0);
@@ -668,12 +634,10 @@ TEST(keys_of_another_size_than_their_slot_have_their_own)
     assert_non_null(strstr(text, "5: 8"));
     assert_null(strstr(text, "1: "));
     assert_null(strstr(text, "6: "));
-    tn_text_done(&have);
 }
 
-TEST(values_of_about_one_are_learned_as_ever)
+TEST_ON(fixture *f, values_of_about_one_are_learned_as_ever)
 {
-    fixture *f = *state;
     tn_text t = {0};
     write_values(f, 1000, 2);
     check_sizes(f, NULL);
@@ -689,9 +653,8 @@ TEST(values_of_about_one_are_learned_as_ever)
     check_sizes(f, NULL);
 }
 
-TEST(rules_and_sizes_that_are_written_stay)
+TEST_ON(fixture *f, rules_and_sizes_that_are_written_stay)
 {
-    fixture *f = *state;
     write_values(f, 1000, 10);
     choose(f, "{" SVM ", train: {sparse: {lr: 0.5}}}", "train: {sparse: {lr: 0.7}}", 0);
     check_option(f, "train.sparse", "{lr: 0.5}");
@@ -700,11 +663,10 @@ TEST(rules_and_sizes_that_are_written_stay)
     check_option(f, "train.value_sizes", "{_: 3}");
 }
 
-TEST(a_run_that_goes_on_keeps_its_sizes)
+TEST_ON(fixture *f, a_run_that_goes_on_keeps_its_sizes)
 {
     static const char past[] = "train: {epochs: 2, batch: 8, value_sizes: {_: {others: 2, 7: 64}}}";
     static const char older[] = "train: {epochs: 2, batch: 8, sparse: {type: adagrad, lr: 0.25}}";
-    fixture *f = *state;
     write_values(f, 1000, 10); /* not looked at */
     choose(f, "{" SVM "}", past, 0);
     check_option(f, "train.value_sizes", "{_: {others: 2, 7: 64}}");
@@ -717,10 +679,9 @@ TEST(a_run_that_goes_on_keeps_its_sizes)
     check_option(f, "train.value_sizes", NULL);
 }
 
-TEST(values_of_a_mean_count_for_their_share)
+TEST_ON(fixture *f, values_of_a_mean_count_for_their_share)
 {
     static const char head[] = "label,a\n";
-    fixture *f = *state;
     tn_text t = {0};
     tn_text_adds(&t, head);
     for (uint32_t i = 0; i < 200; i++) {
@@ -748,7 +709,7 @@ TEST(values_of_a_mean_count_for_their_share)
 /* 100 rows of `n` values x. */
 static void write_bags(fixture *f, uint32_t n, const char *x)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < 100; i++) {
         tn_text_addf(&t, "%u", i % 2);
         for (uint32_t k = 0; k < n; k++) {
@@ -757,15 +718,13 @@ static void write_bags(fixture *f, uint32_t n, const char *x)
         tn_text_adds(&t, "\n");
     }
     write_file(f, "rows", &t);
-    tn_text_done(&t);
 }
 
 #define DEEP_RULE(lr)                                                                              \
     "{deep: {type: adagrad, rowwise: true, lr: " lr ", n0: 1, l2: 0.05, grad_scale: sum}}"
 
-TEST(vectors_of_many_pairs_learn_slower)
+TEST_ON(fixture *f, vectors_of_many_pairs_learn_slower)
 {
-    fixture *f = *state;
     write_bags(f, 30, "1");
     choose(f, "{" SVM "}", "", 0);
     check_option(f, "train.sparse", DEEP_RULE("0.0333"));
@@ -788,9 +747,8 @@ TEST(vectors_of_many_pairs_learn_slower)
 }
 
 /* Columns count as they are listed: what is missing changes no rate, and a pipe has it too. */
-TEST(empty_columns_are_values_of_a_row)
+TEST_ON(fixture *f, empty_columns_are_values_of_a_row)
 {
-    fixture *f = *state;
     tn_text t = {0};
     tn_text_adds(&t, "label,a,b,c,d,e,f,g,h,i,j,k,l\n");
     for (uint32_t i = 0; i < 100; i++) {
@@ -805,9 +763,8 @@ TEST(empty_columns_are_values_of_a_row)
     check_option(f, "train.sparse", DEEP_RULE("0.0833"));
 }
 
-TEST(a_graph_learns_as_the_model_that_it_spells)
+TEST_ON(fixture *f, a_graph_learns_as_the_model_that_it_spells)
 {
-    fixture *f = *state;
     write_bags(f, 20, "1");
     choose(
         f,
@@ -818,9 +775,8 @@ TEST(a_graph_learns_as_the_model_that_it_spells)
                  "{v: {type: adagrad, rowwise: true, lr: 0.05, n0: 1, l2: 0.05, grad_scale: sum}}");
 }
 
-TEST(rates_of_other_models_and_runs_stay)
+TEST_ON(fixture *f, rates_of_other_models_and_runs_stay)
 {
-    fixture *f = *state;
     write_bags(f, 30, "1");
     choose(f, "{data: {format: libsvm, train: '@/rows'}, model: {type: widedeep}}", "", 0);
     check_option(f, "train.sparse", NULL);
@@ -834,9 +790,8 @@ TEST(rates_of_other_models_and_runs_stay)
 
 /* ---- looks into the first pass ---- */
 
-TEST(a_first_pass_that_can_be_stopped_is_looked_into)
+TEST_ON(fixture *f, a_first_pass_that_can_be_stopped_is_looked_into)
 {
-    fixture *f = *state;
     write_rows(f, "rows", 20000, NULL);
     choose(f, "{" VALID "}", "", 0); /* 79 steps */
     check_option(f, "eval.at", "[9, 19, 39]");

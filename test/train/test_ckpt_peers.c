@@ -10,47 +10,36 @@
 #include "train/sharekit.h"
 #include "train/step/worker.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char *const with_deltas[] = {"checkpoint.delta_every=1step", NULL};
 
 static void must_save(sharekit *k, bool delta, tn_saved *out)
 {
     tn_error err = {0};
-    if (sharekit_save(k, delta, out, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(sharekit_save(k, delta, out, &err), err.text);
 }
 
 static void must_resume(sharekit *k, tn_saved *out)
 {
     tn_error err = {0};
-    if (sharekit_resume(k, out, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(sharekit_resume(k, out, &err), err.text);
 }
 
 /* The hash of one worker with the whole model after so many steps. */
 static uint32_t hash_after(uint32_t steps)
 {
-    char dir[256];
-    sharekit k;
     uint32_t hash = 0;
-    tn_tmpdir_make(dir);
-    sharekit_open(&k, dir, 1, NULL);
+    TMPDIR(dir);
+    OPEN(sharekit, k, dir, 1, NULL);
     sharekit_learn(&k, steps);
     assert_int_equal(model_hash(k.w[0], &hash, NULL), TN_OK);
     assert_int_equal(sharekit_hash(&k), hash);
-    sharekit_close(&k);
-    tn_tmpdir_remove(dir);
     return hash;
 }
 
 /* Files of `dir` whose names begin with `prefix`. */
 static uint32_t count(const char *dir, const char *prefix)
 {
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     uint32_t found = 0;
     assert_int_equal(tn_dir_list(dir, &names, &n, NULL), TN_OK);
@@ -59,7 +48,6 @@ static uint32_t count(const char *dir, const char *prefix)
         found += strncmp(name, prefix, strlen(prefix)) == 0;
         name += strlen(name) + 1;
     }
-    tn_text_done(&names);
     return found;
 }
 
@@ -67,11 +55,10 @@ TEST(any_number_of_peers_loads_what_any_number_wrote)
 {
     const uint32_t want = hash_after(5);
     for (uint32_t n = 1; n <= 4; n++) {
-        char dir[256];
         char folder[300];
         sharekit k;
         tn_saved saved;
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         sharekit_open(&k, dir, n, NULL);
         sharekit_learn(&k, 5);
         assert_int_equal(sharekit_hash(&k), want);
@@ -94,7 +81,6 @@ TEST(any_number_of_peers_loads_what_any_number_wrote)
             assert_int_equal(sharekit_hash(&k), want);
             sharekit_close(&k);
         }
-        tn_tmpdir_remove(dir);
     }
 }
 
@@ -111,13 +97,11 @@ static void pass_over(sharekit *k, uint64_t batches)
 TEST(k8_three_peers_go_on_from_two_and_one_from_three)
 {
     static const uint32_t peers[] = {2, 3, 1};
-    char dir[256];
     uint32_t want = 0;
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     for (uint32_t i = 0; i < 3; i++) {
-        sharekit k;
         tn_saved saved;
-        sharekit_open(&k, dir, peers[i], NULL);
+        OPEN(sharekit, k, dir, peers[i], NULL);
         must_resume(&k, &saved);
         assert_int_equal(saved.step, i * 3);
         assert_true(i == 0 || sharekit_hash(&k) == want);
@@ -126,17 +110,14 @@ TEST(k8_three_peers_go_on_from_two_and_one_from_three)
         want = hash_after((i + 1) * 3);
         assert_int_equal(sharekit_hash(&k), want);
         must_save(&k, false, &saved);
-        sharekit_close(&k);
     }
-    tn_tmpdir_remove(dir);
 }
 
 TEST(deltas_of_several_peers_load_to_what_full_ones_do)
 {
-    char dir[256];
     sharekit k;
     tn_saved saved[3];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     sharekit_open(&k, dir, 3, with_deltas);
     for (uint32_t i = 0; i < 3; i++) {
         sharekit_learn(&k, 1);
@@ -168,17 +149,14 @@ TEST(deltas_of_several_peers_load_to_what_full_ones_do)
     assert_int_equal(saved[1].ordinal, saved[0].ordinal);
     assert_int_equal(sharekit_hash(&k), want);
     sharekit_close(&k);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(a_model_that_is_brought_back_leaves_the_steps)
 {
-    char dir[256];
-    sharekit k;
     tn_saved saved;
     tn_error err = {0};
-    tn_tmpdir_make(dir);
-    sharekit_open(&k, dir, 2, NULL);
+    TMPDIR(dir);
+    OPEN(sharekit, k, dir, 2, NULL);
     sharekit_learn(&k, 3);
     must_save(&k, false, &saved);
     sharekit_learn(&k, 2);
@@ -187,8 +165,6 @@ TEST(a_model_that_is_brought_back_leaves_the_steps)
     assert_int_equal(k.w[0]->steps, 5);
     assert_int_equal(k.w[1]->steps, 5);
     assert_int_equal(sharekit_hash(&k), hash_after(3));
-    sharekit_close(&k);
-    tn_tmpdir_remove(dir);
 }
 
 /* ---- damage ---- */
@@ -201,35 +177,30 @@ static void shard_of(const char *dir, uint32_t ordinal, char out[TN_PATH_SIZE])
 /* Two checkpoints by two peers. */
 static void save_two(const char *dir)
 {
-    sharekit k;
     tn_saved saved;
-    sharekit_open(&k, dir, 2, NULL);
+    OPEN(sharekit, k, dir, 2, NULL);
     for (uint32_t i = 0; i < 2; i++) {
         sharekit_learn(&k, 2);
         must_save(&k, false, &saved);
     }
-    sharekit_close(&k);
 }
 
 /* What rank `rank` of two says of checkpoint 2. */
 static tn_status load_two(const char *dir, uint32_t rank, tn_error *err)
 {
     char path[TN_PATH_SIZE];
-    sharekit k;
     (void)snprintf(path, sizeof path, "%s/ckpt-2", dir);
-    sharekit_open(&k, dir, 2, NULL);
+    OPEN(sharekit, k, dir, 2, NULL);
     tn_status status = tn_ckptshare_load(k.w[rank], path, NULL, err);
-    sharekit_close(&k);
     return status;
 }
 
 TEST(a_file_that_is_missing_or_of_another_checkpoint_is_named)
 {
-    char dir[256];
     char path[2][TN_PATH_SIZE];
     tn_error err = {0};
-    tn_text other = {0};
-    tn_tmpdir_make(dir);
+    tn_text other CLEANUP(tn_text_done) = {0};
+    TMPDIR(dir);
     save_two(dir);
     shard_of(dir, 1, path[0]);
     shard_of(dir, 2, path[1]);
@@ -251,8 +222,6 @@ TEST(a_file_that_is_missing_or_of_another_checkpoint_is_named)
     (void)snprintf(path[0], TN_PATH_SIZE, "%s/ckpt-2", dir);
     assert_int_equal(tn_remove_tree(path[0], NULL), TN_OK);
     assert_int_equal(load_two(dir, 1, &err), TN_E_IO);
-    tn_text_done(&other);
-    tn_tmpdir_remove(dir);
 }
 
 static bool is_there(const char *dir, const char *name)
@@ -264,13 +233,11 @@ static bool is_there(const char *dir, const char *name)
 
 TEST(what_one_peer_cannot_read_is_not_damaged)
 {
-    char dir[256];
-    sharekit k;
     tn_saved which;
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     save_two(dir);
-    sharekit_open(&k, dir, 3, NULL);
+    OPEN(sharekit, k, dir, 3, NULL);
     k.hiccup = 2;
     assert_int_equal(sharekit_resume(&k, &which, &err), TN_E_IO);
     assert_non_null(strstr(err.text, "Stale file handle"));
@@ -281,20 +248,17 @@ TEST(what_one_peer_cannot_read_is_not_damaged)
     k.hiccup = 0;
     must_resume(&k, &which);
     assert_int_equal(which.ordinal, 2);
-    sharekit_close(&k);
-    tn_tmpdir_remove(dir);
 }
 
 /* Only who owns the rows reads them, and all go back. */
 TEST(what_one_peer_finds_damaged_all_pass_over)
 {
-    char dir[256];
     char path[TN_PATH_SIZE];
     tn_text file = {0};
     sharekit k;
     tn_saved which;
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     save_two(dir);
     shard_of(dir, 2, path);
     assert_int_equal(tn_file_read_all(path, 1 << 28, &file, NULL), TN_OK);
@@ -314,18 +278,16 @@ TEST(what_one_peer_finds_damaged_all_pass_over)
     assert_int_equal(sharekit_hash(&k), hash_after(2));
     assert_true(!is_there(dir, "ckpt-2") && is_there(dir, "ckpt-2.damaged"));
     sharekit_close(&k);
-    tn_tmpdir_remove(dir);
 }
 
 /* ---- saves that fail ---- */
 
 TEST(a_save_that_a_peer_cannot_write_leaves_the_one_before)
 {
-    char dir[256];
     sharekit k;
     tn_saved saved;
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     sharekit_open(&k, dir, 3, with_deltas);
     sharekit_learn(&k, 2);
     must_save(&k, false, &saved);
@@ -349,17 +311,14 @@ TEST(a_save_that_a_peer_cannot_write_leaves_the_one_before)
     assert_int_equal(saved.ordinal, 2);
     assert_int_equal(sharekit_hash(&k), hash_after(4));
     sharekit_close(&k);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(a_save_without_all_peers_is_none)
 {
-    char dir[256];
-    sharekit k;
     tn_saved saved;
     tn_error err = {0};
-    tn_tmpdir_make(dir);
-    sharekit_open(&k, dir, 3, NULL);
+    TMPDIR(dir);
+    OPEN(sharekit, k, dir, 3, NULL);
     sharekit_learn(&k, 1);
     k.silent = 1;
     assert_int_equal(sharekit_save(&k, false, &saved, &err), TN_E_PEER);
@@ -374,17 +333,14 @@ TEST(a_save_without_all_peers_is_none)
     k.w[2]->steps--;
     must_save(&k, false, &saved);
     assert_int_equal(saved.ordinal, 1);
-    sharekit_close(&k);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(an_order_that_cannot_be_carried_out_is_refused)
 {
-    char dir[256];
     sharekit k;
     tn_ckptshare *share = NULL;
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     sharekit_open(&k, dir, 2, with_deltas);
     static const struct {
         tn_ckpt_order order;
@@ -414,7 +370,6 @@ TEST(an_order_that_cannot_be_carried_out_is_refused)
     assert_int_equal(tn_ckptshare_begin(&share, k.w[1], dir, &delta, &err), TN_E_MEMORY);
     assert_non_null(strstr(err.text, "which rows have changed"));
     sharekit_close(&k);
-    tn_tmpdir_remove(dir);
 }
 
 #ifdef __SANITIZE_THREAD__

@@ -7,9 +7,6 @@
 #include "support/tmpdir.h"
 #include "train/toyckpt.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { SAVES = 3, SAMPLES = 2000, SEED = 20261121 };
 
 typedef struct mode {
@@ -42,7 +39,7 @@ static void check_every_final_name(const char *dir)
 {
     tn_error err = {0};
     tn_ckpt_listing present;
-    tn_arena *arena = tn_arena_new(1024);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1024);
     assert_int_equal(tn_ckptdir_list(dir, arena, &present, &err), TN_OK);
     for (uint32_t i = 0; i < present.n; i++) {
         char name[64];
@@ -51,12 +48,9 @@ static void check_every_final_name(const char *dir)
         tn_ckpt_loader loader = toy_loader(&state);
         (void)snprintf(name, sizeof name, "ckpt-%llu", (unsigned long long)present.ordinal[i]);
         assert_int_equal(tn_path_join(dir, name, path, &err), TN_OK);
-        if (tn_ckptdir_load_one(path, &loader, &err) != TN_OK) {
-            fail_msg("%s", err.text);
-        }
+        assert_ok(tn_ckptdir_load_one(path, &loader, &err), err.text);
         assert_int_equal(state.loaded, present.ordinal[i]);
     }
-    tn_arena_free(arena);
 }
 
 static uint64_t newest(const char *dir)
@@ -66,9 +60,7 @@ static uint64_t newest(const char *dir)
     toy_state state = {0};
     tn_ckpt_loader loader = toy_loader(&state);
     loader.strict = true;
-    if (tn_ckptdir_load(dir, &loader, &ordinal, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_ckptdir_load(dir, &loader, &ordinal, &err), err.text);
     assert_int_equal(state.loaded, ordinal);
     return ordinal;
 }
@@ -87,11 +79,11 @@ static void save_on_the_debris(const char *dir)
     assert_int_equal(ordinal, before + 1);
     assert_int_equal(newest(dir), ordinal);
 
-    tn_text names = {0}; /* nothing is left but LATEST, LOCK, OWNER and one checkpoint */
+    tn_text names CLEANUP(tn_text_done) = {
+        0}; /* nothing is left but LATEST, LOCK, OWNER and one checkpoint */
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(dir, &names, &n, &err), TN_OK);
     assert_int_equal(n, 4);
-    tn_text_done(&names);
 }
 
 static void check(const char *dir, uint64_t saved, void *ctx)
@@ -153,7 +145,7 @@ static void assert_gives_way(const char *dir, const char *path, const tn_text *b
 static void break_in_every_way(const char *dir, const char *path)
 {
     tn_error err = {0};
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_file_read_all(path, 1 << 20, &bytes, &err), TN_OK);
     size_t size = bytes.size;
     for (bytes.size = 0; bytes.size < size; bytes.size += size / 16 + 1) {
@@ -170,16 +162,14 @@ static void break_in_every_way(const char *dir, const char *path)
     }
     put(path, bytes.data, size);
     assert_int_equal(newest(dir), 2);
-    tn_text_done(&bytes);
 }
 
 TEST(every_cut_and_flip_of_every_file_makes_the_one_before_load)
 {
     static const char *const name[] = {"MANIFEST", "config.yaml", "sparse-0000-0003.tns"};
-    char dir[256];
     tn_error err = {0};
     tn_ckptdir *d = NULL;
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     assert_int_equal(tn_ckptdir_open(&d, dir, &err), TN_OK);
     for (uint32_t i = 0; i < 2; i++) {
         uint64_t ordinal = 0;
@@ -194,5 +184,4 @@ TEST(every_cut_and_flip_of_every_file_makes_the_one_before_load)
         break_in_every_way(dir, path);
     }
     tn_ckptdir_close(d);
-    tn_tmpdir_remove(dir);
 }

@@ -8,8 +8,6 @@
 #include "train/toyckpt.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +28,7 @@ static void keep_line(tn_log_level level, const char *line)
     (void)snprintf(last_line, sizeof last_line, "%s", line);
 }
 
-static int set_up(void **state)
+SET_UP
 {
     static place p;
     tn_error err = {0};
@@ -38,19 +36,17 @@ static int set_up(void **state)
     tn_log_set(keep_line, TN_LOG_INFO);
     last_line[0] = '\0';
     *state = &p;
-    return tn_ckptdir_open(&p.d, p.dir, &err) == TN_OK ? 0 : 1;
+    assert_int_equal(tn_ckptdir_open(&p.d, p.dir, &err), TN_OK);
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     place *p = *state;
     tn_log_set(NULL, TN_LOG_ERROR);
     tn_ckptdir_close(p->d);
     tn_tmpdir_remove(p->dir);
-    return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
 }
-
-FIXTURE(set_up, tear_down);
 
 static const char *in_dir(place *p, const char *name)
 {
@@ -63,9 +59,7 @@ static uint32_t save(place *p, uint64_t want)
     tn_error err = {0};
     uint64_t ordinal = 0;
     uint32_t crc = 0;
-    if (toy_save(p->d, none, &ordinal, &crc, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(toy_save(p->d, none, &ordinal, &crc, &err), err.text);
     assert_int_equal(ordinal, want);
     return crc;
 }
@@ -82,9 +76,7 @@ static void assert_newest(place *p, uint64_t want)
     toy_state state = {0};
     tn_error err = {0};
     uint64_t ordinal = 99;
-    if (load(p, false, &ordinal, &state, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(load(p, false, &ordinal, &state, &err), err.text);
     assert_int_equal(ordinal, want);
     assert_int_equal(state.loaded, want);
 }
@@ -112,17 +104,15 @@ TEST(an_empty_directory_is_a_fresh_start)
 static void check_latest(place *p, unsigned ordinal, uint32_t crc)
 {
     char want[64];
-    tn_text latest = {0};
+    tn_text latest CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     (void)snprintf(want, sizeof want, "ckpt-%u %08x\n", ordinal, crc);
     assert_int_equal(tn_file_read_all(in_dir(p, "LATEST"), 100, &latest, &err), TN_OK);
     assert_string_equal(tn_text_str(&latest), want);
-    tn_text_done(&latest);
 }
 
-TEST(what_was_saved_is_loaded_back)
+TEST_ON(place *p, what_was_saved_is_loaded_back)
 {
-    place *p = *state;
     (void)save(p, 1);
     uint32_t crc = save(p, 2);
     assert_newest(p, 2);
@@ -136,9 +126,8 @@ TEST(what_was_saved_is_loaded_back)
     assert_int_equal(seen.loaded, 1);
 }
 
-TEST(an_abandoned_checkpoint_leaves_nothing_and_its_ordinal_free)
+TEST_ON(place *p, an_abandoned_checkpoint_leaves_nothing_and_its_ordinal_free)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
     tn_text names = {0};
@@ -152,10 +141,9 @@ TEST(an_abandoned_checkpoint_leaves_nothing_and_its_ordinal_free)
     (void)save(p, 1);
 }
 
-TEST(a_damaged_newest_gives_way_to_the_one_before)
+TEST_ON(place *p, a_damaged_newest_gives_way_to_the_one_before)
 {
     static const char *const file[] = {"MANIFEST", "config.yaml", "sparse-0000-0003.tns"};
-    place *p = *state;
     (void)save(p, 1);
     for (uint64_t i = 0; i < 3; i++) {
         char name[64];
@@ -175,9 +163,8 @@ TEST(a_damaged_newest_gives_way_to_the_one_before)
     }
 }
 
-TEST(directories_but_none_good_are_never_a_fresh_start)
+TEST_ON(place *p, directories_but_none_good_are_never_a_fresh_start)
 {
-    place *p = *state;
     toy_state seen = {0};
     tn_error err = {0};
     uint64_t ordinal = 99;
@@ -191,9 +178,8 @@ TEST(directories_but_none_good_are_never_a_fresh_start)
     assert_int_equal(ordinal, 99);
 }
 
-TEST(a_whole_file_of_another_checkpoint_is_detected)
+TEST_ON(place *p, a_whole_file_of_another_checkpoint_is_detected)
 {
-    place *p = *state;
     tn_error err = {0};
     char to[TN_PATH_SIZE];
     (void)save(p, 1);
@@ -208,9 +194,8 @@ TEST(a_whole_file_of_another_checkpoint_is_detected)
     assert_non_null(strstr(err.text, "of another run or step"));
 }
 
-TEST(a_folder_that_was_renamed_by_hand_is_detected)
+TEST_ON(place *p, a_folder_that_was_renamed_by_hand_is_detected)
 {
-    place *p = *state;
     tn_error err = {0};
     char to[TN_PATH_SIZE];
     (void)save(p, 1);
@@ -221,12 +206,11 @@ TEST(a_folder_that_was_renamed_by_hand_is_detected)
     assert_int_equal(load(p, false, &ordinal, &seen, &err), TN_E_CKPT);
 }
 
-TEST(other_names_are_not_checkpoints)
+TEST_ON(place *p, other_names_are_not_checkpoints)
 {
     static const char *const name[] = {"ckpt-",  "ckpt-0",  "ckpt-01",
                                        "ckpt-x", "ckpt-5x", "ckpt-99999999999999999999",
                                        "tb",     "xckpt-7"};
-    place *p = *state;
     tn_error err = {0};
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
         assert_int_equal(tn_dir_make(in_dir(p, name[i]), &err), TN_OK);
@@ -236,9 +220,8 @@ TEST(other_names_are_not_checkpoints)
     assert_newest(p, 1);
 }
 
-TEST(prune_keeps_the_newest_and_the_best)
+TEST_ON(place *p, prune_keeps_the_newest_and_the_best)
 {
-    place *p = *state;
     tn_error err = {0};
     for (uint64_t i = 1; i <= 6; i++) {
         (void)save(p, i);
@@ -269,9 +252,8 @@ static void save_chain(place *p)
     assert_int_equal(ordinal, 3);
 }
 
-TEST(a_delta_is_loaded_on_its_base_and_keeps_it)
+TEST_ON(place *p, a_delta_is_loaded_on_its_base_and_keeps_it)
 {
-    place *p = *state;
     tn_error err = {0};
     toy_state seen = {0};
     uint64_t ordinal = 0;
@@ -282,17 +264,15 @@ TEST(a_delta_is_loaded_on_its_base_and_keeps_it)
     assert_int_equal(seen.reads, 3); /* full, delta, delta */
 }
 
-TEST(a_delta_on_a_broken_base_gives_way)
+TEST_ON(place *p, a_delta_on_a_broken_base_gives_way)
 {
-    place *p = *state;
     save_chain(p);
     spoil(p, "ckpt-2/config.yaml");
     assert_newest(p, 1);
 }
 
-TEST(a_delta_on_another_base_gives_way)
+TEST_ON(place *p, a_delta_on_another_base_gives_way)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
     toy_base base = {.ordinal = 1, .crc = save(p, 1) ^ 1};
@@ -301,9 +281,8 @@ TEST(a_delta_on_another_base_gives_way)
     assert_non_null(strstr(last_line, "is not the base of ckpt-2"));
 }
 
-TEST(opening_removes_what_others_left_unfinished)
+TEST_ON(place *p, opening_removes_what_others_left_unfinished)
 {
-    place *p = *state;
     tn_error err = {0};
     (void)save(p, 1);
     tn_ckptdir_close(p->d);
@@ -323,9 +302,8 @@ TEST(opening_removes_what_others_left_unfinished)
 }
 
 /* A kill between the two; one that is not whole is not named. */
-TEST(opening_names_the_newest_in_latest)
+TEST_ON(place *p, opening_names_the_newest_in_latest)
 {
-    place *p = *state;
     tn_error err = {0};
     const uint32_t first = save(p, 1);
     char line[64];
@@ -342,9 +320,8 @@ TEST(opening_names_the_newest_in_latest)
     check_latest(p, 1, first);
 }
 
-TEST(opening_removes_nothing_of_the_user)
+TEST_ON(place *p, opening_removes_nothing_of_the_user)
 {
-    place *p = *state;
     tn_error err = {0};
     tn_ckptdir_close(p->d);
     p->d = NULL;
@@ -376,9 +353,8 @@ TEST(opening_removes_nothing_of_the_user)
 }
 
 /* Of a former owner that woke up, or of a clock that went back: not known to be left over. */
-TEST(opening_leaves_what_is_younger_than_the_lock)
+TEST_ON(place *p, opening_leaves_what_is_younger_than_the_lock)
 {
-    place *p = *state;
     tn_error err = {0};
     tn_ckptdir_close(p->d);
     p->d = NULL;
@@ -389,9 +365,8 @@ TEST(opening_leaves_what_is_younger_than_the_lock)
     assert_true(tn_path_exists(p->path));
 }
 
-TEST(a_directory_in_use_is_refused)
+TEST_ON(place *p, a_directory_in_use_is_refused)
 {
-    place *p = *state;
     tn_error err = {0};
     tn_ckptdir *second = NULL;
     assert_int_equal(tn_ckptdir_open(&second, p->dir, &err), TN_E_CKPT);
@@ -399,9 +374,8 @@ TEST(a_directory_in_use_is_refused)
     assert_non_null(strstr(err.text, "is in use by pid "));
 }
 
-TEST(a_fenced_owner_cannot_commit)
+TEST_ON(place *p, a_fenced_owner_cannot_commit)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
     assert_int_equal(tn_ckptdir_begin(p->d, 0, &ordinal, &err), TN_OK);
@@ -415,9 +389,8 @@ TEST(a_fenced_owner_cannot_commit)
     assert_newest(p, 0);
 }
 
-TEST(a_failed_fsync_is_answered_by_a_new_file)
+TEST_ON(place *p, a_failed_fsync_is_answered_by_a_new_file)
 {
-    place *p = *state;
     tn_error err = {0};
     for (uint64_t k = 1; k <= 3; k++) { /* config, rows, MANIFEST */
         char rule[32];
@@ -429,9 +402,8 @@ TEST(a_failed_fsync_is_answered_by_a_new_file)
     }
 }
 
-TEST(a_disk_that_stays_broken_fails_the_checkpoint_and_keeps_the_old)
+TEST_ON(place *p, a_disk_that_stays_broken_fails_the_checkpoint_and_keeps_the_old)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
     (void)save(p, 1);
@@ -442,9 +414,8 @@ TEST(a_disk_that_stays_broken_fails_the_checkpoint_and_keeps_the_old)
     (void)save(p, 2);
 }
 
-TEST(a_latest_that_cannot_be_written_does_not_fail_the_checkpoint)
+TEST_ON(place *p, a_latest_that_cannot_be_written_does_not_fail_the_checkpoint)
 {
-    place *p = *state;
     tn_error err = {0};
     /* two files, MANIFEST and two folders are synced before LATEST */
     assert_int_equal(tn_failpoint_set("io.fsync#6+:EIO", &err), TN_OK);
@@ -454,9 +425,8 @@ TEST(a_latest_that_cannot_be_written_does_not_fail_the_checkpoint)
     assert_newest(p, 1);
 }
 
-TEST(too_little_space_is_known_before_anything_is_written)
+TEST_ON(place *p, too_little_space_is_known_before_anything_is_written)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 9;
     assert_int_equal(tn_ckptdir_begin(p->d, UINT64_MAX / 2, &ordinal, &err), TN_E_IO);
@@ -479,8 +449,8 @@ static tn_status take(place *p, uint64_t *ordinal, tn_error *err)
 /* The names that begin with ckpt-, with a blank behind each. */
 static void assert_there(place *p, const char *want)
 {
-    tn_text names = {0};
-    tn_text got = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
+    tn_text got CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(p->dir, &names, &n, NULL), TN_OK);
     const char *name = tn_text_str(&names);
@@ -490,17 +460,14 @@ static void assert_there(place *p, const char *want)
         }
     }
     assert_string_equal(tn_text_str(&got), want);
-    tn_text_done(&names);
-    tn_text_done(&got);
 }
 
-TEST(damage_is_set_aside_by_the_owner_and_never_removed)
+TEST_ON(place *p, damage_is_set_aside_by_the_owner_and_never_removed)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
-    tn_text before = {0};
-    tn_text after = {0};
+    tn_text before CLEANUP(tn_text_done) = {0};
+    tn_text after CLEANUP(tn_text_done) = {0};
     (void)save(p, 1);
     (void)save(p, 2);
     (void)save(p, 3);
@@ -525,13 +492,10 @@ TEST(damage_is_set_aside_by_the_owner_and_never_removed)
         tn_file_read_all(in_dir(p, "ckpt-3.damaged/sparse-0000-0003.tns"), 1 << 20, &after, &err),
         TN_OK);
     assert_true(before.size == after.size && memcmp(before.data, after.data, before.size) == 0);
-    tn_text_done(&before);
-    tn_text_done(&after);
 }
 
-TEST(what_was_set_aside_before_stays_beside)
+TEST_ON(place *p, what_was_set_aside_before_stays_beside)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
     (void)save(p, 1);
@@ -545,9 +509,8 @@ TEST(what_was_set_aside_before_stays_beside)
     (void)save(p, 3);
 }
 
-TEST(nothing_but_damage_is_no_fresh_start_either)
+TEST_ON(place *p, nothing_but_damage_is_no_fresh_start_either)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
     (void)save(p, 1);
@@ -566,12 +529,11 @@ TEST(nothing_but_damage_is_no_fresh_start_either)
     assert_non_null(strstr(err.text, "hint: --fresh begins anew"));
 }
 
-TEST(what_cannot_be_read_is_not_damaged)
+TEST_ON(place *p, what_cannot_be_read_is_not_damaged)
 {
     static const struct {
         const char *call, *error;
     } fault[] = {{"open", ":EACCES"}, {"open", ":EMFILE"}, {"read", ":EIO"}, {"open", "+:ESTALE"}};
-    place *p = *state;
     for (uint64_t i = 1; i <= 3; i++) {
         (void)save(p, i);
     }
@@ -596,9 +558,8 @@ TEST(what_cannot_be_read_is_not_damaged)
     }
 }
 
-TEST(nothing_is_removed_while_something_cannot_be_read)
+TEST_ON(place *p, nothing_is_removed_while_something_cannot_be_read)
 {
-    place *p = *state;
     for (uint64_t i = 1; i <= 4; i++) {
         (void)save(p, i);
     }
@@ -613,9 +574,8 @@ TEST(nothing_is_removed_while_something_cannot_be_read)
     }
 }
 
-TEST(a_newer_version_is_neither_passed_over_nor_removed)
+TEST_ON(place *p, a_newer_version_is_neither_passed_over_nor_removed)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
     (void)save(p, 1);
@@ -630,9 +590,8 @@ TEST(a_newer_version_is_neither_passed_over_nor_removed)
     assert_there(p, "ckpt-1 ckpt-2 ckpt-3 ");
 }
 
-TEST(what_is_damaged_does_not_count)
+TEST_ON(place *p, what_is_damaged_does_not_count)
 {
-    place *p = *state;
     tn_error err = {0};
     for (uint64_t i = 1; i <= 4; i++) {
         (void)save(p, i);
@@ -643,9 +602,8 @@ TEST(what_is_damaged_does_not_count)
     assert_newest(p, 4);
 }
 
-TEST(deltas_on_damage_are_set_aside_with_it)
+TEST_ON(place *p, deltas_on_damage_are_set_aside_with_it)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
     save_chain(p);
@@ -655,9 +613,8 @@ TEST(deltas_on_damage_are_set_aside_with_it)
     assert_there(p, "ckpt-1 ckpt-2.damaged ckpt-3.damaged ");
 }
 
-TEST(a_delta_whose_base_is_gone_is_damaged)
+TEST_ON(place *p, a_delta_whose_base_is_gone_is_damaged)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
     save_chain(p);
@@ -667,9 +624,8 @@ TEST(a_delta_whose_base_is_gone_is_damaged)
     assert_there(p, "ckpt-1 ckpt-3.damaged ");
 }
 
-TEST(a_link_to_what_is_not_mounted_is_not_damaged)
+TEST_ON(place *p, a_link_to_what_is_not_mounted_is_not_damaged)
 {
-    place *p = *state;
     tn_error err = {0};
     uint64_t ordinal = 0;
     (void)save(p, 1);
@@ -679,9 +635,8 @@ TEST(a_link_to_what_is_not_mounted_is_not_damaged)
     assert_there(p, "ckpt-1 ckpt-2 ");
 }
 
-TEST(deltas_on_damage_do_not_count)
+TEST_ON(place *p, deltas_on_damage_do_not_count)
 {
-    place *p = *state;
     tn_error err = {0};
     save_chain(p);
     spoil(p, "ckpt-2/MANIFEST");
@@ -690,9 +645,8 @@ TEST(deltas_on_damage_do_not_count)
     assert_there(p, "ckpt-1 ckpt-2.damaged ckpt-3.damaged ckpt-4 ");
 }
 
-TEST(a_chain_is_no_better_than_its_end)
+TEST_ON(place *p, a_chain_is_no_better_than_its_end)
 {
-    place *p = *state;
     tn_error err = {0};
     save_chain(p);
     spoil(p, "ckpt-1/MANIFEST");
@@ -701,9 +655,8 @@ TEST(a_chain_is_no_better_than_its_end)
     assert_there(p, "ckpt-1.damaged ckpt-2.damaged ckpt-3.damaged ckpt-4 ");
 }
 
-TEST(a_base_goes_after_what_stands_on_it)
+TEST_ON(place *p, a_base_goes_after_what_stands_on_it)
 {
-    place *p = *state;
     tn_error err = {0};
     save_chain(p);
     (void)save(p, 4);
@@ -723,9 +676,8 @@ static tn_status refuse(void *ctx, const tn_manifest *m, tn_error *err)
     return tn_fail(err, TN_E_CKPT, "checkpoint %u is of another model", (unsigned)m->ordinal);
 }
 
-TEST(another_model_is_not_damage)
+TEST_ON(place *p, another_model_is_not_damage)
 {
-    place *p = *state;
     tn_error err = {0};
     toy_state seen = {0};
     uint64_t ordinal = 0;
@@ -737,9 +689,8 @@ TEST(another_model_is_not_damage)
     assert_string_equal(err.text, "checkpoint 2 is of another model"); /* and 1 was not tried */
 }
 
-TEST(no_memory_is_not_damage)
+TEST_ON(place *p, no_memory_is_not_damage)
 {
-    place *p = *state;
     (void)save(p, 1);
     (void)save(p, 2);
     tn_status status = TN_E_MEMORY;

@@ -17,8 +17,7 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
-#include <stdio.h>
-#include <string.h>
+CLOSER(tn_worker_free);
 
 enum { PEERS = 2, HALF = TN_PARTITIONS / 2 };
 
@@ -45,7 +44,7 @@ TEST(files_of_all_ranks_are_listed_by_name)
 {
     tn_ckpt_files f;
     tn_error err = {0};
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     tn_ckpt_files_init(&f, arena, &owners);
     const tn_ckpt_wrote wrote = {.rank = 1, .rows = 20, .n_files = 3, .file = good};
     assert_int_equal(tn_ckpt_files_add(&f, &wrote, &err), TN_OK);
@@ -66,20 +65,18 @@ TEST(files_of_all_ranks_are_listed_by_name)
     assert_int_equal(f.bytes, 890);
     assert_int_equal(f.written, 46);
     assert_int_equal(f.rows, 60);
-    tn_arena_free(arena);
 }
 
 static void refuse(const tn_ckpt_wrote *wrote)
 {
     tn_ckpt_files f;
     tn_error err = {0};
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     tn_ckpt_files_init(&f, arena, &owners);
     assert_int_equal(tn_ckpt_files_add(&f, wrote, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "has written other files of a checkpoint than its"));
     assert_int_equal(f.n, 0);
     assert_int_equal(f.n_told, 0);
-    tn_arena_free(arena);
 }
 
 /* A list in which one thing differs. */
@@ -121,13 +118,12 @@ TEST(what_a_rank_does_not_owe_is_refused)
 TEST(a_rank_tells_once)
 {
     tn_ckpt_files f;
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     const tn_ckpt_wrote wrote = {.rank = 1, .n_files = 3, .file = good};
     tn_ckpt_files_init(&f, arena, &owners);
     assert_int_equal(tn_ckpt_files_add(&f, &wrote, NULL), TN_OK);
     assert_int_equal(tn_ckpt_files_add(&f, &wrote, NULL), TN_E_PEER);
     assert_int_equal(f.n, 3);
-    tn_arena_free(arena);
 }
 
 enum { ROWS = 20000, INDEX_ENTRY = 24, TRAILER = 32 };
@@ -146,11 +142,10 @@ static tn_worker *worker_of(tn_arena *arena, uint32_t threads)
     (void)snprintf(count, sizeof count, "train.threads=%u", threads);
     const char *const set[] = {count, NULL};
     const tn_model_plan *plan = golden_plan(arena, "deepfm", set);
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_worker *w = NULL;
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
-    tn_diag_done(&diag);
     return w;
 }
 
@@ -200,7 +195,7 @@ static void write_shard(fixture *f, const tn_worker *w)
     tn_cut_close(moment.rows);
 }
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
     static fixture f;
     tn_tmpdir_make(f.dir);
@@ -213,31 +208,25 @@ static int set_up(void **state)
     assert_int_equal(model_hash(w, &f.hash, NULL), TN_OK);
     tn_worker_free(w);
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
     fixture *f = *state;
     tn_tmpdir_remove(f->dir);
     tn_arena_free(f->arena);
-    return 0;
 }
 
-GROUP(set_up, tear_down);
-
-TEST(any_number_of_threads_reads_the_same_rows)
+TEST_ON(fixture *f, any_number_of_threads_reads_the_same_rows)
 {
-    fixture *f = *state;
     static const uint32_t threads[] = {1, 2, 4};
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t hash = 0;
-        tn_worker *w = worker_of(f->arena, threads[i]);
+        tn_worker *w FREED(tn_worker_free) = worker_of(f->arena, threads[i]);
         assert_int_equal(tn_ckpt_read_shard(f->path, &f->schema, w, NULL), TN_OK);
         assert_int_equal(tn_table_rows(w->shard.table), ROWS);
         assert_int_equal(model_hash(w, &hash, NULL), TN_OK);
         assert_int_equal(hash, f->hash);
-        tn_worker_free(w);
     }
 }
 
@@ -249,12 +238,11 @@ static uint64_t place_of(const tn_text *file, uint32_t partition)
 }
 
 /* Ten partitions are bad; whoever comes to whichever first, the file's first is told. */
-TEST(the_first_fault_of_the_file_is_told)
+TEST_ON(fixture *f, the_first_fault_of_the_file_is_told)
 {
-    fixture *f = *state;
     char bad[320];
     char want[400];
-    tn_text file = {0};
+    tn_text file CLEANUP(tn_text_done) = {0};
     (void)snprintf(bad, sizeof bad, "%s/bad.tns", f->dir);
     assert_int_equal(tn_file_read_all(f->path, 1 << 28, &file, NULL), TN_OK);
     for (uint32_t p = 103; p < TN_PARTITIONS; p += 100) {
@@ -263,7 +251,7 @@ TEST(the_first_fault_of_the_file_is_told)
     assert_int_equal(tn_file_replace(bad, file.data, file.size, NULL), TN_OK);
     (void)snprintf(want, sizeof want, "byte %llu", (unsigned long long)place_of(&file, 103));
     for (uint32_t threads = 1; threads <= 4; threads++) {
-        tn_worker *w = worker_of(f->arena, threads);
+        tn_worker *w FREED(tn_worker_free) = worker_of(f->arena, threads);
         for (uint32_t i = 0; i < 20; i++) {
             tn_error err = {0};
             tn_table_clear(w->shard.table);
@@ -272,22 +260,18 @@ TEST(the_first_fault_of_the_file_is_told)
             assert_non_null(strstr(err.text, want));
         }
         assert_int_equal(tn_ckpt_read_shard(bad, &f->schema, w, NULL), TN_E_CKPT);
-        tn_worker_free(w);
     }
-    tn_text_done(&file);
 }
 
-TEST(rows_of_another_layout_are_refused)
+TEST_ON(fixture *f, rows_of_another_layout_are_refused)
 {
-    fixture *f = *state;
     tn_error err = {0};
     tn_row_schema other = f->schema;
     other.partitions++;
-    tn_worker *w = worker_of(f->arena, 2);
+    tn_worker *w FREED(tn_worker_free) = worker_of(f->arena, 2);
     assert_int_equal(tn_ckpt_read_shard(f->path, &other, w, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "belongs to another checkpoint"));
     assert_int_equal(tn_table_rows(w->shard.table), 0);
-    tn_worker_free(w);
 }
 
 /* ---- metrics ---- */
@@ -312,9 +296,8 @@ static void drop_moment(tn_moment *m)
     tn_text_done(&m->changes);
 }
 
-TEST(cells_of_a_histogram_have_these_bytes)
+TEST_ON(fixture *f, cells_of_a_histogram_have_these_bytes)
 {
-    fixture *f = *state;
     static const char header[] =
         "{\"hist.click.cells\":{\"dtype\":\"U64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
         "\"sums.click\":{\"dtype\":\"U64\",\"shape\":[6,2],\"data_offsets\":[32,128]}}";
@@ -340,9 +323,8 @@ TEST(cells_of_a_histogram_have_these_bytes)
     drop_moment(&m);
 }
 
-TEST(all_kinds_of_histograms_are_read)
+TEST_ON(fixture *f, all_kinds_of_histograms_are_read)
 {
-    fixture *f = *state;
     static const uint64_t pairs[] = {0, 3, 5, 7, TN_MOMENT_BINS, 9, CELLS - 1, 1};
     static const uint64_t later[] = {5, 8, 6, 1};
     char path[320];
@@ -375,9 +357,8 @@ TEST(all_kinds_of_histograms_are_read)
     }
 }
 
-TEST(a_cell_outside_the_histogram_is_damage)
+TEST_ON(fixture *f, a_cell_outside_the_histogram_is_damage)
 {
-    fixture *f = *state;
     static const uint64_t pairs[] = {CELLS, 1};
     char path[320];
     tn_error err = {0};

@@ -24,9 +24,6 @@
 #include "train/toyckpt.h"
 #include "train/trainrun.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static bool same_file(const char *a, const char *b)
 {
     tn_text text[2] = {{0}};
@@ -42,7 +39,7 @@ static bool same_file(const char *a, const char *b)
 /* Every file of two folders. */
 static void assert_same_folder(const char *a, const char *b)
 {
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(a, &names, &n, NULL), TN_OK);
     assert_int_equal(n, 6);
@@ -56,7 +53,6 @@ static void assert_same_folder(const char *a, const char *b)
         }
         name += strlen(name) + 1;
     }
-    tn_text_done(&names);
 }
 
 /* ---- the same bytes ---- */
@@ -111,7 +107,7 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     char deltas[64];
     (void)snprintf(where, sizeof where, "run.dir=%s", dir);
     (void)snprintf(deltas, sizeof deltas, "checkpoint.delta_every=%s", delta_every);
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const tn_model_plan *plan =
         golden_plan(arena, "deepfm_bn", (const char *const[]){where, deltas, NULL});
     tn_diag diag = {0};
@@ -164,7 +160,6 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     tn_checkpoints_close(c);
     tn_metrics_free(metrics);
     tn_worker_free(w);
-    tn_arena_free(arena);
 }
 
 TEST(what_is_written_behind_training_has_the_bytes_of_what_stops_it)
@@ -191,19 +186,16 @@ TEST(what_is_written_behind_training_has_the_bytes_of_what_stops_it)
 
 TEST(a_checkpoint_that_somebody_removes_is_no_base_of_a_delta)
 {
-    char dir[256];
     char path[TN_PATH_SIZE];
     uint32_t hash;
     tn_manifest m = {0};
     tn_error err = {0};
-    tn_arena *arena = tn_arena_new(1 << 12);
-    tn_tmpdir_make(dir);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
+    TMPDIR(dir);
     run_and_save(dir, "1step", false, true, &hash);
     (void)snprintf(path, sizeof path, "%s/ckpt-2", dir);
     assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, &err), TN_OK);
     assert_int_equal(m.base, 0);
-    tn_arena_free(arena);
-    tn_tmpdir_remove(dir);
 }
 
 /* ---- days ---- */
@@ -224,7 +216,7 @@ static void assert_days(const char *dir, uint32_t day)
     tn_manifest m = {0};
     tn_worker *w = NULL;
     tn_diag diag = {0};
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     tn_binder b = {.arena = arena, .diag = &diag};
     const tn_model_plan *plan =
         golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", NULL});
@@ -240,7 +232,6 @@ static void assert_days(const char *dir, uint32_t day)
         }
     }
     tn_worker_free(w);
-    tn_arena_free(arena);
 }
 
 TEST(rows_hold_the_day_of_the_configuration)
@@ -319,9 +310,8 @@ TEST(a_run_that_goes_on_from_a_delta_ends_with_the_same_bits)
 {
     uint32_t want = trainrun_hash(NULL);
     for (uint32_t steps = 1; steps < 24; steps += 10) {
-        char dir[256];
         char until[40];
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         (void)snprintf(until, sizeof until, "train.max_steps=%u", steps);
         const char *first[] = {DELTAS, until, "checkpoint.keep=1", NULL};
         const char *rest[] = {DELTAS, "checkpoint.keep=2", NULL};
@@ -329,7 +319,6 @@ TEST(a_run_that_goes_on_from_a_delta_ends_with_the_same_bits)
         trainrun o = trainrun_do(dir, rest, NULL);
         assert_int_equal(o.status, TN_OK);
         assert_int_equal(o.hash, want);
-        tn_tmpdir_remove(dir);
     }
 }
 
@@ -338,9 +327,8 @@ TEST(a_delta_that_is_damaged_or_stands_on_damage_is_passed_over)
     uint32_t want = trainrun_hash(NULL);
     const uint64_t damaged[] = {9, 8, 7}; /* the newest delta; the one below; the full one */
     for (uint32_t i = 0; i < 3; i++) {
-        char dir[256];
         tn_saved which;
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         /* 1 full, 2 .. 6, 7 full, 8, 9, 10: the end, full */
         const char *first[] = {DELTAS, "train.max_steps=10", "data.valid=~", NULL};
         const char *rest[] = {DELTAS, NULL};
@@ -352,7 +340,6 @@ TEST(a_delta_that_is_damaged_or_stands_on_damage_is_passed_over)
         trainrun o = trainrun_do(dir, rest, NULL);
         assert_int_equal(o.status, TN_OK);
         assert_int_equal(o.hash, want);
-        tn_tmpdir_remove(dir);
     }
 }
 
@@ -360,11 +347,10 @@ TEST(a_run_ends_before_one_that_is_newer_or_not_to_be_read)
 {
     static const char *const keep_one[] = {"checkpoint.every=4steps", "checkpoint.keep=1",
                                            "data.valid=~", NULL};
-    char dir[256];
     char manifest[TN_PATH_SIZE];
     char aside[TN_PATH_SIZE];
     tn_saved which;
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     const char *first[] = {"checkpoint.every=4steps", "train.max_steps=8", "data.valid=~", NULL};
     assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
     const uint32_t want = trainrun_hash_of(dir, 2, &which);
@@ -385,7 +371,6 @@ TEST(a_run_ends_before_one_that_is_newer_or_not_to_be_read)
     assert_non_null(strstr(o.text, "/ckpt-2/MANIFEST' was written by a newer version\nhint: "));
     assert_true(trainrun_hash_of(dir, 1, &which) != 0);
     assert_true(tn_path_exists(manifest));
-    tn_tmpdir_remove(dir);
 }
 
 /* Checkpoints that are there, the newest first; in the arena. */
@@ -401,7 +386,7 @@ static const uint64_t *present_in(const char *dir, tn_arena *arena, uint32_t *n)
 static void assert_all_load(const char *dir, const char *whole, uint32_t want)
 {
     uint32_t n = 0;
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     const uint64_t *list = present_in(dir, arena, &n);
     assert_int_equal(n, want);
     for (uint32_t i = 0; i < n; i++) {
@@ -413,16 +398,13 @@ static void assert_all_load(const char *dir, const char *whole, uint32_t want)
         }
         assert_int_equal(other.step, which.step);
     }
-    tn_arena_free(arena);
 }
 
 TEST(pruning_counts_what_loads)
 {
-    char dir[256];
-    char whole[256];
     char aside[300];
-    tn_tmpdir_make(dir);
-    tn_tmpdir_make(whole);
+    TMPDIR(dir);
+    TMPDIR(whole);
     const char *all[] = {"checkpoint.every=1step", "data.valid=~", NULL};
     const char *first[] = {"checkpoint.every=3steps", "train.max_steps=9", "data.valid=~", NULL};
     const char *rest[] = {"checkpoint.every=3steps", "train.max_steps=15", "data.valid=~",
@@ -436,7 +418,7 @@ TEST(pruning_counts_what_loads)
     (void)snprintf(aside, sizeof aside, "%s/ckpt-3.damaged", dir);
     assert_true(tn_path_exists(aside));
     uint32_t n = 0;
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     const uint64_t *list = present_in(dir, arena, &n);
     trainrun_damage(dir, list[0]); /* the next fault, and there is one to go on from */
     trainrun o = trainrun_do(dir, last, NULL);
@@ -444,9 +426,6 @@ TEST(pruning_counts_what_loads)
     tn_saved which;
     assert_int_equal(o.hash, trainrun_hash_of(whole, 24, &which));
     assert_all_load(dir, whole, 2);
-    tn_arena_free(arena);
-    tn_tmpdir_remove(whole);
-    tn_tmpdir_remove(dir);
 }
 
 /* ---- failures ---- */
@@ -455,32 +434,27 @@ TEST(a_delta_never_stands_on_one_that_failed)
 {
     static const char *const points[] = {"ckpt.begin#3:ENOSPC", "ckpt.before_manifest#3:ENOSPC",
                                          "ckpt.before_rename#3:ENOSPC"};
-    char whole[256];
     tn_error err = {0};
-    tn_tmpdir_make(whole);
+    TMPDIR(whole);
     const char *all[] = {"checkpoint.every=1step", "data.valid=~", "train.max_steps=6", NULL};
     const char *deltas[] = {
         "checkpoint.every=100steps", "checkpoint.delta_every=1step", "data.valid=~",
         "train.max_steps=6",         "checkpoint.on_error=warn",     NULL};
     assert_int_equal(trainrun_do(whole, all, NULL).status, TN_OK);
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        char dir[256];
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         assert_int_equal(tn_failpoint_set(points[i], &err), TN_OK);
         trainrun o = trainrun_do(dir, deltas, NULL);
         assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
         assert_int_equal(o.status, TN_OK);
         assert_all_load(dir, whole, 5); /* of steps 1, 2, 4, 5 and the last, full; not of 3 */
-        tn_tmpdir_remove(dir);
     }
-    tn_tmpdir_remove(whole);
 }
 
 TEST(saves_may_fail_now_and_then)
 {
-    char dir[256];
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     const char *opts[] = {"checkpoint.every=2steps", "checkpoint.on_error=warn", "data.valid=~",
                           NULL};
     assert_int_equal(tn_failpoint_set("ckpt.before_rename#2:EIO,ckpt.before_rename#3:EIO,"
@@ -490,12 +464,9 @@ TEST(saves_may_fail_now_and_then)
                      TN_OK);
     trainrun o = trainrun_do(dir, opts, NULL);
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
-    if (o.status != TN_OK) {
-        fail_msg("%s", o.text);
-    }
+    assert_ok(o.status, o.text);
     const char *plain[] = {"data.valid=~", NULL};
     assert_int_equal(o.hash, trainrun_hash(plain));
-    tn_tmpdir_remove(dir);
 }
 
 TEST(a_disk_that_fails_once_is_asked_again)
@@ -521,9 +492,8 @@ TEST(a_disk_that_fails_once_is_asked_again)
 
 TEST(a_disk_that_stays_broken_ends_the_run_between_two_steps)
 {
-    char dir[256];
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     assert_int_equal(tn_failpoint_set("ckpt.before_manifest:ENOSPC", &err), TN_OK);
     trainrun o = trainrun_do(dir, (const char *const[]){"checkpoint.every=2steps", NULL}, NULL);
     assert_int_equal(o.status, TN_E_IO);
@@ -537,7 +507,6 @@ TEST(a_disk_that_stays_broken_ends_the_run_between_two_steps)
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
     o = trainrun_do(dir, (const char *const[]){DELTAS, NULL}, NULL);
     assert_int_equal(o.hash, trainrun_hash(NULL));
-    tn_tmpdir_remove(dir);
 }
 
 #ifdef __SANITIZE_THREAD__

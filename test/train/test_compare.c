@@ -11,10 +11,6 @@
 #include "train/report/comparison.h"
 #include "train/resultkit.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { ROWS = 8 };
 
 /* Eight rows as one batch, whose slot holds 7 in the first five and 9 in the last three. */
@@ -168,27 +164,24 @@ TEST(predictions_are_read_or_refused)
               {"1\t\t1\t-2\t.1\n", TN_E_DATA},
               {"1\t0\t1\tnan\t.1\n", TN_E_DATA},
               {"\n", TN_E_DATA}};
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         pairkit p;
         char path[TN_PATH_SIZE];
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         pairkit_make(&p);
         tn_text_addf(&text, "%s%s", head, of[i].lines);
         (void)snprintf(path, sizeof path, "%s/%zu.tsv", dir, i);
         assert_int_equal(tn_file_replace(path, text.data, text.size, &p.err), TN_OK);
         assert_int_equal(tn_compare_read(p.c, path, &p.err), of[i].status);
-        tn_text_done(&text);
         pairkit_done(&p);
     }
-    tn_tmpdir_remove(dir);
 }
 
 TEST(only_values_that_moved_are_told_the_largest_change_first)
 {
     pairkit p;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     pairkit_make(&p);
     for (uint32_t i = 0; i < 5; i++) { /* the same change in each row: no noise at all */
         p.label[i] = 0;
@@ -207,6 +200,5 @@ TEST(only_values_that_moved_are_told_the_largest_change_first)
     p.c->p = 0; /* what a double makes of 1e-400 */
     assert_int_equal(tn_comparison_text(&p.k.findings, &text, &p.err), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), " AUC: p below 1e-300 by DeLong's test"));
-    tn_text_done(&text);
     pairkit_done(&p);
 }

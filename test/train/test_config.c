@@ -7,8 +7,6 @@
 #include "support/tmpdir.h"
 #include "train/config/config.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 typedef struct rule_opts {
@@ -132,7 +130,7 @@ typedef struct fixture {
     tn_config_in in;
 } fixture;
 
-static int set_up(void **state)
+SET_UP
 {
     static fixture f;
     memset(&f, 0, sizeof f);
@@ -140,19 +138,15 @@ static int set_up(void **state)
     f.in = (tn_config_in){.fields = fields, .presets = &presets};
     tn_tmpdir_make(f.dir);
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     fixture *f = *state;
     tn_diag_done(&f->diag);
     tn_arena_free(f->arena);
     tn_tmpdir_remove(f->dir);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* Writes a file and returns its path, in one of a few buffers. */
 static const char *file(const fixture *f, const char *name, const char *text)
@@ -195,9 +189,7 @@ static all_opts bind_well(fixture *f)
 
 static void assert_said(const fixture *f, const char *want)
 {
-    if (strstr(tn_text_str(&f->diag.text), want) == NULL) {
-        fail_msg("'%s' is not in: %s", want, tn_text_str(&f->diag.text));
-    }
+    assert_says(tn_text_str(&f->diag.text), want);
 }
 
 static void set_overrides(fixture *f, const char *const *overrides, uint32_t n)
@@ -212,9 +204,8 @@ static const slot_opts *slot(const all_opts *opts, uint32_t i)
     return (const slot_opts *)opts->slots.item + i;
 }
 
-TEST(later_layers_win_key_by_key)
+TEST_ON(fixture *f, later_layers_win_key_by_key)
 {
-    fixture *f = *state;
     (void)file(f, "common.yaml", "train: {epochs: 2, batch: 20, optimizer: {lr: 2}}\n");
     f->in.path =
         file(f, "a.yaml", "include: common.yaml\ndata: {format: criteo}\ntrain: {epochs: 3}\n");
@@ -232,9 +223,8 @@ TEST(later_layers_win_key_by_key)
     assert_true(((const rule_opts *)o.train.optimizer.opts)->lr == 2);
 }
 
-TEST(a_preset_lies_under_the_file_and_above_the_defaults)
+TEST_ON(fixture *f, a_preset_lies_under_the_file_and_above_the_defaults)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: criteo}\ntrain: {epochs: 3}\n");
     all_opts o = bind_well(f);
     assert_int_equal(o.train.batch, 7);
@@ -246,9 +236,8 @@ TEST(a_preset_lies_under_the_file_and_above_the_defaults)
     assert_int_equal(tn_tree_at(tree, "train.epochs")->at.line, 2);
 }
 
-TEST(any_layer_may_choose_the_preset)
+TEST_ON(fixture *f, any_layer_may_choose_the_preset)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: csv}\nslots: [a]\n");
     assert_int_equal(bind_well(f).train.batch, 1024);
     static const char *const overrides[] = {"data.format=criteo", "model.preset=paper"};
@@ -262,9 +251,8 @@ TEST(any_layer_may_choose_the_preset)
     assert_int_equal(o.slots.n, 1); /* lists are replaced */
 }
 
-TEST(defaults_of_a_model_lie_under_its_preset_and_the_file)
+TEST_ON(fixture *f, defaults_of_a_model_lie_under_its_preset_and_the_file)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: criteo}\nmodel: wide\n");
     assert_int_equal(bind_well(f).train.batch, 5); /* above the preset of the format */
     assert_string_equal(tn_tree_at(load(f), "train.batch")->at.source, "default of wide");
@@ -276,17 +264,15 @@ TEST(defaults_of_a_model_lie_under_its_preset_and_the_file)
     assert_int_equal(bind_well(f).train.batch, 9);
 }
 
-TEST(an_unknown_model_preset_is_an_error)
+TEST_ON(fixture *f, an_unknown_model_preset_is_an_error)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: x}\nmodel: {preset: papr}\n");
     (void)bind(f);
     assert_said(f, "a.yaml:2:17: error: model 'deepfm' has no preset 'papr'");
 }
 
-TEST(includes_are_relative_to_the_including_file)
+TEST_ON(fixture *f, includes_are_relative_to_the_including_file)
 {
-    fixture *f = *state;
     char sub[300];
     (void)snprintf(sub, sizeof sub, "%s/sub", f->dir);
     assert_int_equal(mkdir(sub, 0755), 0);
@@ -298,9 +284,8 @@ TEST(includes_are_relative_to_the_including_file)
     assert_int_equal(o.train.batch, 9);
 }
 
-TEST(one_file_may_be_included_twice_but_not_in_a_cycle)
+TEST_ON(fixture *f, one_file_may_be_included_twice_but_not_in_a_cycle)
 {
-    fixture *f = *state;
     (void)file(f, "base.yaml", "train: {epochs: 9}\n");
     (void)file(f, "b.yaml", "include: base.yaml\n");
     (void)file(f, "c.yaml", "include: ./base.yaml\n");
@@ -313,9 +298,8 @@ TEST(one_file_may_be_included_twice_but_not_in_a_cycle)
     assert_said(f, "hint: included in line 1 of '");
 }
 
-TEST(a_missing_include_is_an_error_that_says_who_wanted_it)
+TEST_ON(fixture *f, a_missing_include_is_an_error_that_says_who_wanted_it)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml", "include: nowhere.yaml\n");
     assert_null(load(f));
     assert_said(f, "nowhere.yaml'");
@@ -325,9 +309,8 @@ TEST(a_missing_include_is_an_error_that_says_who_wanted_it)
     assert_said(f, "'include' must be a file or a list of files");
 }
 
-TEST(overrides_reach_list_items_by_name)
+TEST_ON(fixture *f, overrides_reach_list_items_by_name)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: criteo}\nslots: {I1: {dim: 3}}\n");
     static const char *const overrides[] = {"slots.C01.dim=4", "slots.I{1..2}.column=x"};
     set_overrides(f, overrides, 2);
@@ -346,9 +329,8 @@ TEST(overrides_reach_list_items_by_name)
     assert_said(f, "slots.C9.dim=4\n      ^~");
 }
 
-TEST(a_lone_dash_is_a_name_not_a_list)
+TEST_ON(fixture *f, a_lone_dash_is_a_name_not_a_list)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: csv}\nslots: [a]\n");
     static const char *const overrides[] = {"data.format=-"};
     set_overrides(f, overrides, 1);
@@ -365,9 +347,8 @@ TEST(a_lone_dash_is_a_name_not_a_list)
     }
 }
 
-TEST(overrides_reach_into_shorthands)
+TEST_ON(fixture *f, overrides_reach_into_shorthands)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: x\ntrain: {optimizer: sgd, sparse: sgd}\n");
     static const char *const overrides[] = {"train.optimizer.lr=0.5", "train.sparse.lr=3"};
     set_overrides(f, overrides, 2);
@@ -379,9 +360,8 @@ TEST(overrides_reach_into_shorthands)
     assert_string_equal(tn_tree_at(o.train.sparse, "lr")->text, "3");
 }
 
-TEST(an_override_of_a_type_begins_anew_in_any_order)
+TEST_ON(fixture *f, an_override_of_a_type_begins_anew_in_any_order)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml", "train: {optimizer: {lr: 2}, sparse: {wide: {type: adam}}}\n");
     static const char *const overrides[] = {"data=x", "train.optimizer=sgd",
                                             "train.sparse.wide.lr=3", "train.sparse.wide.type=sgd"};
@@ -391,9 +371,8 @@ TEST(an_override_of_a_type_begins_anew_in_any_order)
     assert_string_equal(tn_tree_at(o.train.sparse, "wide.lr")->text, "3");
 }
 
-TEST(overrides_are_yaml_on_the_right)
+TEST_ON(fixture *f, overrides_are_yaml_on_the_right)
 {
-    fixture *f = *state;
     static const char *const overrides[] = {
         "data={format: x, train: [a, 'b=c']}",
         "train.optimizer={type: sgd, lr: 2}",
@@ -408,9 +387,8 @@ TEST(overrides_are_yaml_on_the_right)
     assert_int_equal(((const net_opts *)o.model.opts)->hidden.n, 3);
 }
 
-TEST(a_bad_override_is_shown_with_a_caret)
+TEST_ON(fixture *f, a_bad_override_is_shown_with_a_caret)
 {
-    fixture *f = *state;
     static const char *const overrides[] = {"data=x", "train.epohcs=3", "train.batch=0"};
     set_overrides(f, overrides, 3);
     (void)bind(f);
@@ -428,9 +406,8 @@ TEST(a_bad_override_is_shown_with_a_caret)
     assert_said(f, "'no' is not of the form section.key=value");
 }
 
-TEST(variables_without_sections_are_none_of_ours)
+TEST_ON(fixture *f, variables_without_sections_are_none_of_ours)
 {
-    fixture *f = *state;
     static const char *const env[] = {"TNET_RANK=3", "TNET_FAIL=x", "TNET_DATA=y", "TNETX__Y=1",
                                       NULL};
     f->in.env = env;
@@ -441,9 +418,8 @@ TEST(variables_without_sections_are_none_of_ours)
     assert_said(f, "TNET_TRAIN__EPOHCS: error: unknown key 'epohcs' (did you mean 'epochs'?)");
 }
 
-TEST(the_order_of_the_environment_does_not_matter)
+TEST_ON(fixture *f, the_order_of_the_environment_does_not_matter)
 {
-    fixture *f = *state;
     static const char *const env[] = {"TNET_SLOTS__B__DIM=3", "TNET_DATA=y", "TNET_SLOTS=[a, b]",
                                       NULL};
     f->in.env = env;
@@ -451,9 +427,8 @@ TEST(the_order_of_the_environment_does_not_matter)
     assert_int_equal(slot(&o, 1)->dim, 3);
 }
 
-TEST(ranges_expand_in_names_and_beside_them)
+TEST_ON(fixture *f, ranges_expand_in_names_and_beside_them)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml",
                       "data: x\n"
                       "slots:\n"
@@ -467,9 +442,8 @@ TEST(ranges_expand_in_names_and_beside_them)
     assert_string_equal(slot(&o, 4)->name, "b002c");
 }
 
-TEST(all_faults_of_all_layers_are_shown)
+TEST_ON(fixture *f, all_faults_of_all_layers_are_shown)
 {
-    fixture *f = *state;
     (void)file(f, "common.yaml", "trian: {}\n");
     f->in.path = file(f, "a.yaml", "include: common.yaml\ntrain: {epochs: 0, epochs: 2}\n");
     static const char *const env[] = {"TNET_TRAIN__BATCH=x", NULL};
@@ -487,9 +461,8 @@ TEST(all_faults_of_all_layers_are_shown)
     assert_said(f, "\nhint: format: ");
 }
 
-TEST(a_preset_is_chosen_below_shorthands_and_defaults)
+TEST_ON(fixture *f, a_preset_is_chosen_below_shorthands_and_defaults)
 {
-    fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: criteo\nmodel: deepfm\n");
     static const char *const overrides[] = {"model.preset=paper"};
     set_overrides(f, overrides, 1);

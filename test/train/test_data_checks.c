@@ -12,8 +12,6 @@
 #include "train/config/days.h"
 #include "train/config/run.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 typedef struct fixture {
@@ -24,17 +22,16 @@ typedef struct fixture {
     tn_text which;
 } fixture;
 
-static int set_up(void **state)
+SET_UP
 {
     static fixture f;
     f = (fixture){.arena = tn_arena_new(1 << 16)};
     tn_tmpdir_make(f.dir);
     assert_int_equal(chdir(f.dir), 0);
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     fixture *f = *state;
     assert_int_equal(chdir("/"), 0);
@@ -42,10 +39,7 @@ static int tear_down(void **state)
     tn_diag_done(&f->diag);
     tn_arena_free(f->arena);
     tn_tmpdir_remove(f->dir);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static void put(const char *name, const char *text)
 {
@@ -79,9 +73,8 @@ static const char *trained(fixture *f, const char *train, const char *path,
     return tn_text_str(&f->which);
 }
 
-TEST(a_file_of_valid_that_is_trained_on_is_found_whatever_its_name)
+TEST_ON(fixture *f, a_file_of_valid_that_is_trained_on_is_found_whatever_its_name)
 {
-    fixture *f = *state;
     put("a.csv", "label,a\n1,2\n0,3\n");
     put("b.csv", "label,a\n1,2\n0,4\n"); /* of the same size */
     put("copy.csv", "label,a\n1,2\n0,3\n");
@@ -101,9 +94,8 @@ TEST(a_file_of_valid_that_is_trained_on_is_found_whatever_its_name)
 }
 
 /* Partitions without rows all look the same. */
-TEST(a_header_alone_is_no_copy)
+TEST_ON(fixture *f, a_header_alone_is_no_copy)
 {
-    fixture *f = *state;
     put("a.csv", "label,a\n");
     put("b.csv", "label,a\n");
     assert_string_equal(trained(f, "train: a.csv", "b.csv", NULL), "");
@@ -111,9 +103,8 @@ TEST(a_header_alone_is_no_copy)
 }
 
 /* Of a large file pieces are compared: also the last byte, and one in the middle of a piece. */
-TEST(large_files_differ_by_any_of_their_pieces)
+TEST_ON(fixture *f, large_files_differ_by_any_of_their_pieces)
 {
-    fixture *f = *state;
     static char text[5000001];
     const size_t size = sizeof text - 1;
     for (size_t i = 0; i < size; i++) {
@@ -133,9 +124,8 @@ TEST(large_files_differ_by_any_of_their_pieces)
     assert_string_equal(trained(f, "train: a.csv", "b.csv", NULL), "");
 }
 
-TEST(days_that_are_learned_are_trained_on_whatever_this_command_names)
+TEST_ON(fixture *f, days_that_are_learned_are_trained_on_whatever_this_command_names)
 {
-    fixture *f = *state;
     put("20261101.csv", "label,a\n1,2\n0,3\n");
     put("20261102.csv", "label,a\n1,2\n0,5\n");
     put("20261103.csv", "label,a\n1,2\n0,7\n");
@@ -162,9 +152,8 @@ static void refused(fixture *f, const char *config, const char *words)
     }
 }
 
-TEST(a_slot_of_the_label_is_refused)
+TEST_ON(fixture *f, a_slot_of_the_label_is_refused)
 {
-    fixture *f = *state;
     refused(f, "{data: {format: csv, label: click}, slots: [a, click], model: lr}",
             "slot 'click' reads the column 'click', which is the label");
     refused(f, "{data: {format: tsv, header: true}, slots: [{name: b, column: label}], model: lr}",

@@ -8,9 +8,6 @@
 #include "train/config/days.h"
 #include "train/config/run.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static uint32_t day_of(const char *text)
 {
     uint32_t day = 0;
@@ -21,8 +18,8 @@ static uint32_t day_of(const char *text)
 /* Reads `n` words; what is read, or what is wrong, as text. */
 static void assert_reads(const char *const *word, uint32_t n, const char *want)
 {
-    tn_arena *arena = tn_arena_new(1 << 12);
-    tn_text out = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     const uint32_t *day = NULL;
     uint32_t days = 0;
@@ -38,8 +35,6 @@ static void assert_reads(const char *const *word, uint32_t n, const char *want)
         tn_text_adds(&out, err.text);
     }
     assert_string_equal(tn_text_str(&out), want);
-    tn_text_done(&out);
-    tn_arena_free(arena);
 }
 
 #define READS(want, ...)                                                                           \
@@ -80,8 +75,8 @@ TEST(what_are_no_days_is_told)
 /* The paths of a day, a blank between them; "-": the pattern is refused. */
 static void assert_paths(const char *pattern, const char *day, const char *want)
 {
-    tn_arena *arena = tn_arena_new(1 << 12);
-    tn_text out = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     const tn_strs patterns = {.n = 1, .item = &pattern};
     if (tn_days_check_pattern(pattern, &err) == TN_OK) {
@@ -95,8 +90,6 @@ static void assert_paths(const char *pattern, const char *day, const char *want)
         tn_text_adds(&out, "-");
     }
     assert_string_equal(tn_text_str(&out), want);
-    tn_text_done(&out);
-    tn_arena_free(arena);
 }
 
 TEST(a_day_stands_anywhere_in_a_path)
@@ -132,10 +125,9 @@ TEST(patterns_tell_days_apart)
 
 static void assert_learned(const tn_manifest_days *s, const char *want)
 {
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_days_put(s, &out);
     assert_string_equal(tn_text_str(&out), want);
-    tn_text_done(&out);
 }
 
 TEST(learned_days_join)
@@ -193,23 +185,21 @@ static uint32_t judged_by(const char *dir, const char *first, const char *last, 
         learned.range[0] = (tn_day_range){day_of(first), day_of(last)};
         learned.day = day_of(newest);
     }
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     tn_valid_rows rows;
     tn_error err = {0};
     const tn_status status = tn_valid_rows_find(&data, &learned, arena, &rows, &err);
     assert_true(status == TN_OK || status == TN_E_DATA);
     const uint32_t found = status == TN_OK ? rows.day : 0;
     assert_true(status != TN_OK || (rows.paths.n == 1 && rows.rows_max == 7));
-    tn_arena_free(arena);
     return found;
 }
 
 TEST(a_model_is_judged_by_the_day_behind_those_that_are_learned)
 {
-    char dir[256];
     char path[300];
     static const char *const there[] = {"20261101", "20261102", "20261105", "20261106"};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     for (uint32_t i = 0; i < 4; i++) {
         tn_error err = {0};
         (void)snprintf(path, sizeof path, "%s/%s", dir, there[i]);
@@ -225,5 +215,4 @@ TEST(a_model_is_judged_by_the_day_behind_those_that_are_learned)
     assert_int_equal(judged_by(dir, "2026-11-01", "2026-11-06", "2026-11-06"), 0);
     /* A day that was learned once more has one behind it that is learned, too. */
     assert_int_equal(judged_by(dir, "2026-11-01", "2026-11-05", "2026-11-01"), 0);
-    tn_tmpdir_remove(dir);
 }

@@ -5,19 +5,15 @@
 #include "support/test.h"
 #include "train/golden.h"
 
-#include <string.h>
-
 TEST(a_model_is_shown_slot_by_slot)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const tn_model_plan *plan = golden_plan(arena, "deepfm_bn", (const char *const[]){NULL});
     tn_diag diag = {0};
     const tn_binder b = {.arena = arena, .diag = &diag};
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
-    if (tn_dry_run(plan, &b, &t, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_dry_run(plan, &b, &t, &err), err.text);
     static const char table[] =
         "model deepfm: 6 slots, 993 dense parameters, 0 rows of 148 bytes (0 bytes)\n"
         "slot   share  dim  pool    used by\n"
@@ -30,6 +26,4 @@ TEST(a_model_is_shown_slot_by_slot)
         "price           1  number  num\n"
         "rows   ";
     assert_memory_equal(tn_text_str(&t), table, strlen(table));
-    tn_text_done(&t);
-    tn_arena_free(arena);
 }

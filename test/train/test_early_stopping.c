@@ -5,8 +5,6 @@
 #include "support/test.h"
 #include "train/config/run.h"
 
-#include <math.h>
-
 static bool is_early;
 
 static tn_verdict add(tn_early_stopping_state *s, const char *monitor, double value)

@@ -5,9 +5,6 @@
 #include "support/test.h"
 #include "train/resultkit.h"
 
-#include <math.h>
-#include <string.h>
-
 static void text_of(const resultkit *k, tn_text *out)
 {
     tn_error err = {0};
@@ -16,8 +13,8 @@ static void text_of(const resultkit *k, tn_text *out)
 
 TEST(tables_hold_metrics_and_slices)
 {
-    resultkit k;
-    tn_text text = {0};
+    resultkit k CLEANUP(resultkit_done);
+    tn_text text CLEANUP(tn_text_done) = {0};
     resultkit_make(&k, false, "item");
     text_of(&k, &text);
     const char *s = tn_text_str(&text);
@@ -27,14 +24,12 @@ TEST(tables_hold_metrics_and_slices)
     assert_non_null(strstr(s, "7     5  0.750000")); /* 3 of 4 pairs */
     assert_non_null(strstr(s, "9     3  1.000000"));
     assert_null(strstr(s, "interval"));
-    tn_text_done(&text);
-    resultkit_done(&k);
 }
 
 TEST(exact_auc_brings_intervals)
 {
-    resultkit k;
-    tn_text text = {0};
+    resultkit k CLEANUP(resultkit_done);
+    tn_text text CLEANUP(tn_text_done) = {0};
     resultkit_make(&k, true, "item");
     tn_eval_result_intervals(&k.findings);
     assert_true(k.findings.has_intervals);
@@ -42,8 +37,6 @@ TEST(exact_auc_brings_intervals)
     text_of(&k, &text);
     assert_non_null(strstr(tn_text_str(&text), "auc, .95 interval by DeLong: "));
     assert_non_null(strstr(tn_text_str(&text), "auc, .95 interval by bootstrap: "));
-    tn_text_done(&text);
-    resultkit_done(&k);
 }
 
 /* 4 clicks of 8 rows; the map is the identity, so both columns are equal. */
@@ -51,8 +44,8 @@ TEST(a_calibration_tells_what_it_was_fitted_on)
 {
     static const char *const paths[] = {"a.tsv", "b.tsv"};
     const tn_strs data = {2, paths};
-    resultkit k;
-    tn_text text = {0};
+    resultkit k CLEANUP(resultkit_done);
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     resultkit_make(&k, false, "item");
     const tn_calibrate c = {
@@ -72,22 +65,18 @@ TEST(a_calibration_tells_what_it_was_fitted_on)
     assert_int_equal(tn_eval_result_json(&k.findings, &text, &err), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), "\"calibration\":{\"method\":\"platt\",\"file\":"
                                                "\"c.json\",\"fitted_rows\":8,\"before\":{"));
-    tn_text_done(&text);
-    resultkit_done(&k);
 }
 
 TEST(without_labels_there_is_no_metric)
 {
-    resultkit k;
-    tn_text text = {0};
+    resultkit k CLEANUP(resultkit_done);
+    tn_text text CLEANUP(tn_text_done) = {0};
     resultkit_make(&k, true, "item");
     k.label.none = true;
     tn_eval_result_intervals(&k.findings);
     assert_false(k.findings.has_intervals);
     text_of(&k, &text);
     assert_string_equal(tn_text_str(&text), "8 rows without labels\n");
-    tn_text_done(&text);
-    resultkit_done(&k);
 }
 
 static double number(const tn_json *doc, const char *key)
@@ -99,14 +88,14 @@ static double number(const tn_json *doc, const char *key)
 
 TEST(json_is_an_eval_record)
 {
-    resultkit k;
-    tn_text text = {0};
+    resultkit k CLEANUP(resultkit_done);
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     resultkit_make(&k, true, "a \"slot\"");
     tn_eval_result_intervals(&k.findings);
     assert_int_equal(tn_eval_result_json(&k.findings, &text, &err), TN_OK);
     assert_ptr_equal(strchr(text.data, '\n'), text.data + text.size - 1);
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     const tn_json *doc = NULL;
     assert_int_equal(tn_json_parse(&doc, text.data, text.size, arena, "json", &err), TN_OK);
     assert_string_equal(tn_json_as_str(tn_json_get(doc, "kind")), "eval");
@@ -123,24 +112,19 @@ TEST(json_is_an_eval_record)
     const tn_json *slot = tn_json_get(tn_json_get(doc, "slices"), "a \"slot\"");
     assert_int_equal(slot->n, 2);
     assert_string_equal(tn_json_as_str(tn_json_get(slot->first, "sign")), "0000000000000007");
-    tn_arena_free(arena);
-    tn_text_done(&text);
-    resultkit_done(&k);
 }
 
 /* What a value of a slot of this kind is called. */
 static void assert_value(tn_sign_type type, tn_transform_kind transform, uint64_t sign,
                          const char *want)
 {
-    resultkit k;
-    tn_text text = {0};
+    resultkit k CLEANUP(resultkit_done);
+    tn_text text CLEANUP(tn_text_done) = {0};
     resultkit_make(&k, false, "x");
     k.spec.type = type;
     k.spec.transform.kind = transform;
     tn_eval_result_value(&k.findings, 0, &(tn_slice){.sign = sign}, &text);
     assert_string_equal(tn_text_str(&text), want);
-    tn_text_done(&text);
-    resultkit_done(&k);
 }
 
 TEST(values_read_as_they_were_written)
@@ -156,7 +140,7 @@ TEST(values_read_as_they_were_written)
 
 TEST(rare_values_are_counted_not_listed)
 {
-    resultkit k;
+    resultkit k CLEANUP(resultkit_done);
     tn_slice slice[2];
     tn_slice_cut cut;
     tn_error err = {0};
@@ -165,5 +149,4 @@ TEST(rare_values_are_counted_not_listed)
     assert_int_equal(cut.n, 1);
     assert_int_equal(cut.hidden, 1);
     assert_int_equal(slice[0].sign, 7);
-    resultkit_done(&k);
 }

@@ -11,9 +11,6 @@
 #include "dict/dictvalue.h"
 #include "exportkit.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <utime.h>
 
 #define NARROW "slots: {deep: [user, item, hist, tags, top, gone, age, count, amount]}"
@@ -32,8 +29,8 @@ static const char *const models[] = {
 static void compare_scores(exportkit *k, const char *path, const char *what, float within)
 {
     uint32_t n[2];
-    float *trainer = exportkit_trainer_logits(k, &n[0]);
-    float *scorer = exportkit_scorer_logits(k, path, &n[1]);
+    float *trainer FREED(tn_free) = exportkit_trainer_logits(k, &n[0]);
+    float *scorer FREED(tn_free) = exportkit_scorer_logits(k, path, &n[1]);
     assert_int_equal(n[0], 48);
     assert_int_equal(n[1], n[0]);
     for (uint32_t r = 0; r < n[0]; r++) {
@@ -42,20 +39,16 @@ static void compare_scores(exportkit *k, const char *path, const char *what, flo
                      (double)scorer[r]);
         }
     }
-    tn_free(trainer);
-    tn_free(scorer);
 }
 
 /* S1: TensorNet's serving divides 0 by 0 for an empty slot where its training has zeros. */
 TEST(s1_trainer_and_export_agree_on_every_edge_row)
 {
     for (uint32_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        exportkit k;
-        exportkit_open(&k, models[i], NULL);
+        OPEN(exportkit, k, models[i], NULL);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
         compare_scores(&k, out.path, models[i], 1e-6F);
-        exportkit_close(&k);
     }
 }
 
@@ -70,12 +63,10 @@ TEST(s1_a_graph_of_layers_agrees)
         "{name: soft, softmax: all}, {name: out, sum: soft}, {name: half, scale: out, by: 0.5}], "
         "output: half}";
     static const char *const overrides[] = {"data.negative_sampling=0.5", NULL};
-    exportkit k;
-    exportkit_open(&k, graph, overrides);
+    OPEN(exportkit, k, graph, overrides);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
     compare_scores(&k, out.path, "graph", 1e-6F);
-    exportkit_close(&k);
 }
 
 /* Every operator of two and three inputs, maxima, constants, and functions of one number. */
@@ -92,26 +83,23 @@ TEST(s1_a_graph_of_operators_agrees)
         "{name: cut, maximum: [n, low]}, {name: w, where: [m, a, cut]}, "
         "{name: least, minimum: [w, low]}, {name: top, max: w, per_slot: true, dim: 4}, "
         "{name: z, dense: [w, least, top, m, wide, num], units: 1}], output: z}";
-    exportkit k;
-    exportkit_open(&k, graph, NULL);
+    OPEN(exportkit, k, graph, NULL);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
     compare_scores(&k, out.path, "operators", 1e-6F);
-    exportkit_close(&k);
 }
 
 /* Pairs of values read the rows once more. */
 TEST(s1_pairs_within_a_slot_agree)
 {
     static const char *const overrides[] = {"slots.hist.pool=sum", "slots.tags.pool=sum", NULL};
-    exportkit k;
+    exportkit k CLEANUP(exportkit_close);
     exportkit_open(&k,
                    "{type: fm, within_slot: true, slots: {deep: [user, item, hist, tags, amount]}}",
                    overrides);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
     compare_scores(&k, out.path, "within_slot", 1e-6F);
-    exportkit_close(&k);
 }
 
 /* So do field-aware pairs, which lie in wide rows; and weights of pairs are exported. */
@@ -126,12 +114,10 @@ TEST(s1_field_aware_and_weighted_pairs_agree)
         "{type: fwfm, normalise: true, linear: per_field}", /* which reads all slots */
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        exportkit k;
-        exportkit_open(&k, pairs[i], i < 2 ? few : sums);
+        OPEN(exportkit, k, pairs[i], i < 2 ? few : sums);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
         compare_scores(&k, out.path, pairs[i], 1e-6F);
-        exportkit_close(&k);
     }
 }
 
@@ -147,12 +133,10 @@ TEST(s1_gates_products_and_masks_agree)
         "{type: masknet, hidden: [4], blocks: 2, block_units: 3}",
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        exportkit k;
-        exportkit_open(&k, lists[i], NULL);
+        OPEN(exportkit, k, lists[i], NULL);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
         compare_scores(&k, out.path, lists[i], 1e-6F);
-        exportkit_close(&k);
     }
 }
 
@@ -171,12 +155,10 @@ TEST(s1_layers_of_slots_and_shared_weights_agree)
         "{name: a, dense: [n, i, bi, s, r, u, l, num], units: 6, bias: false, activation: relu}, "
         "{name: f, fusion: [a, u], heads: 2}, {name: out, dense: [f, wide], units: 1}], "
         "output: out}";
-    exportkit k;
-    exportkit_open(&k, graph, NULL);
+    OPEN(exportkit, k, graph, NULL);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
     compare_scores(&k, out.path, "layers of slots", 1e-6F);
-    exportkit_close(&k);
 }
 
 /* Counts are segments of the dictionary; the mean of a slot's, however its vectors are pooled. */
@@ -199,13 +181,11 @@ TEST(s1_counts_of_keys_agree)
     };
     for (size_t i = 0; i < 2 * sizeof lists / sizeof lists[0]; i++) {
         const size_t k_list = i / 2;
-        exportkit k;
-        exportkit_open(&k, lists[k_list], k_list == 5 ? few : i % 2 == 0 ? all : one);
+        OPEN(exportkit, k, lists[k_list], k_list == 5 ? few : i % 2 == 0 ? all : one);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
         /* the last one sums logarithms of counts and raw numbers, and -O1 rounds their order */
         compare_scores(&k, out.path, lists[k_list], k_list == 5 ? 1e-5F : 1e-6F);
-        exportkit_close(&k);
     }
 }
 
@@ -214,12 +194,10 @@ TEST(d1_sampled_negatives_are_corrected_in_the_bias)
 {
     static const char *const overrides[] = {"data.negative_sampling=0.1", NULL};
     for (uint32_t i = 0; i < sizeof models / sizeof models[0]; i += 2) {
-        exportkit k;
-        exportkit_open(&k, models[i], overrides);
+        OPEN(exportkit, k, models[i], overrides);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
         compare_scores(&k, out.path, models[i], 1e-6F);
-        exportkit_close(&k);
     }
 }
 
@@ -235,14 +213,12 @@ TEST(short_values_score_nearly_the_same)
     for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         const char *const overrides[] = {types[i].override, "export.check_groups=false",
                                          "export.loss_max=1", NULL};
-        exportkit k;
-        exportkit_open(&k, models[2], overrides);
+        OPEN(exportkit, k, models[2], overrides);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
         compare_scores(&k, out.path, types[i].override, types[i].within);
         assert_true(out.loss.bytes < out.loss.bytes_f32);
         assert_int_equal(out.loss.rows, 48);
-        exportkit_close(&k);
     }
 }
 
@@ -260,8 +236,7 @@ TEST(an_export_that_loses_too_much_is_refused_and_leaves_nothing)
 {
     static const char *const overrides[] = {"export.values=1bit", "embedding.dim=16",
                                             "train.sparse.lr=0.5", NULL};
-    exportkit k;
-    exportkit_open(&k, models[2], overrides);
+    OPEN(exportkit, k, models[2], overrides);
     exportkit_train(&k);
     tn_error err = {0};
     k.run.export.loss_max = 0;
@@ -279,7 +254,6 @@ TEST(an_export_that_loses_too_much_is_refused_and_leaves_nothing)
     k.run.export.loss_max = 1;
     tn_exported out = exportkit_export(&k);
     assert_true(out.loss.auc_f32 > 0.5 && fabs(out.loss.auc - out.loss.auc_f32) < 0.4);
-    exportkit_close(&k);
 }
 
 TEST(a_limit_is_of_auc_and_ten_times_of_copc)
@@ -335,10 +309,9 @@ static void write_over(const char *dir, const char *name, const char *data, size
 /* Trained anew from nothing, the export is the one that is there already, byte for byte. */
 TEST(equal_checkpoints_have_equal_exports)
 {
-    exportkit k;
     char run[300];
     tn_error err = {0};
-    exportkit_open(&k, models[2], NULL);
+    OPEN(exportkit, k, models[2], NULL);
     exportkit_train(&k);
     tn_exported first = exportkit_export(&k);
     (void)snprintf(run, sizeof run, "%s/run", k.dir);
@@ -347,22 +320,19 @@ TEST(equal_checkpoints_have_equal_exports)
     tn_exported again = exportkit_export(&k);
     assert_true(!first.existed && again.existed);
     assert_string_equal(again.model_id, first.model_id);
-    exportkit_close(&k);
 }
 
 /* The id of what a run over the same rows, written at another time into another folder, learns. */
 static void id_of_run(const char *const *overrides, time_t written, char out[33])
 {
-    exportkit k;
     char path[320];
-    exportkit_open(&k, models[2], overrides);
+    OPEN(exportkit, k, models[2], overrides);
     (void)snprintf(path, sizeof path, "%s/train.csv", k.dir);
     const struct utimbuf times = {.actime = written, .modtime = written};
     assert_int_equal(utime(path, &times), 0);
     exportkit_train(&k);
     const tn_exported exported = exportkit_export(&k);
     memcpy(out, exported.model_id, 33);
-    exportkit_close(&k);
 }
 
 TEST(the_id_is_of_what_was_learned)
@@ -379,8 +349,7 @@ TEST(the_id_is_of_what_was_learned)
 
 TEST(another_export_in_its_place_is_refused)
 {
-    exportkit k;
-    exportkit_open(&k, models[0], NULL);
+    OPEN(exportkit, k, models[0], NULL);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
     k.run.export.check_groups = false;
@@ -391,12 +360,10 @@ TEST(another_export_in_its_place_is_refused)
     assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "is there already and not the same"));
     uint32_t n = 0;
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     (void)snprintf(path, sizeof path, "%s/export", k.dir);
     assert_int_equal(tn_dir_list(path, &names, &n, &err), TN_OK);
     assert_int_equal(n, 1); /* no folder that is half done */
-    tn_text_done(&names);
-    exportkit_close(&k);
 }
 
 /* ---- what a loader refuses ---- */
@@ -418,8 +385,8 @@ TEST(files_of_two_models_are_not_mixed)
     static const char *const other[] = {"run.seed=9", NULL};
     exportkit k[2];
     tn_exported out[2];
-    tn_text mine = {0};
-    tn_text theirs = {0};
+    tn_text mine CLEANUP(tn_text_done) = {0};
+    tn_text theirs CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     for (uint32_t i = 0; i < 2; i++) {
         exportkit_open(&k[i], models[2], i == 0 ? NULL : other);
@@ -436,8 +403,6 @@ TEST(files_of_two_models_are_not_mixed)
         write_over(out[0].path, names[i], mine.data, mine.size);
     }
     assert_int_equal(open_exported(out[0].path, &err), TN_OK);
-    tn_text_done(&mine);
-    tn_text_done(&theirs);
     exportkit_close(&k[0]);
     exportkit_close(&k[1]);
 }
@@ -446,10 +411,9 @@ TEST(every_flipped_byte_of_an_export_is_noticed)
 {
     static const char *const names[] = {"EXPORT.json", "model.json", "dense.safetensors",
                                         "dict.tnd"};
-    exportkit k;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
-    exportkit_open(&k, models[0], NULL);
+    OPEN(exportkit, k, models[0], NULL);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
     for (uint32_t i = 0; i < 4; i++) {
@@ -465,16 +429,14 @@ TEST(every_flipped_byte_of_an_export_is_noticed)
         write_over(out.path, names[i], text.data, text.size);
     }
     assert_int_equal(open_exported(out.path, &err), TN_OK);
-    tn_text_done(&text);
-    exportkit_close(&k);
 }
 
 /* Writes model.json with one text in place of another, all checksums right. */
 static void change_model(const tn_exported *out, const tn_text *from, const char *old,
                          const char *new)
 {
-    tn_text model = {0};
-    tn_text index = {0};
+    tn_text model CLEANUP(tn_text_done) = {0};
+    tn_text index CLEANUP(tn_text_done) = {0};
     char *at = strstr(from->data, old);
     assert_non_null(at);
     tn_text_add(&model, from->data, (size_t)(at - from->data));
@@ -493,8 +455,6 @@ static void change_model(const tn_exported *out, const tn_text *from, const char
     tn_json_raw(&index, "files", "[]");
     tn_json_close_with_crc(&index);
     write_over(out->path, "EXPORT.json", index.data, index.size);
-    tn_text_done(&model);
-    tn_text_done(&index);
 }
 
 TEST(a_model_that_does_not_add_up_is_refused)
@@ -533,9 +493,8 @@ TEST(a_model_that_does_not_add_up_is_refused)
         {"\"pctr\"}",
          "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[0,null],\"p\":[0,1]}}"},
     };
-    exportkit k;
-    tn_text model = {0};
-    exportkit_open(&k, models[2], NULL);
+    tn_text model CLEANUP(tn_text_done) = {0};
+    OPEN(exportkit, k, models[2], NULL);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
     read_file(out.path, "model.json", &model);
@@ -551,8 +510,6 @@ TEST(a_model_that_does_not_add_up_is_refused)
             fail_msg("%s was believed", lies[i][1]);
         }
     }
-    tn_text_done(&model);
-    exportkit_close(&k);
 }
 
 /* A12: ids that pass through float32 are wrong above 2^24. */
@@ -560,12 +517,11 @@ TEST(a12_large_signs_survive_file_table_and_export)
 {
     static const char *const names[] = {"16777217", "9007199254740993", "18446744073709551615"};
     static const char *const overrides[] = {"export.dict=[tnd, tsv]", NULL};
-    exportkit k;
-    tn_text tsv = {0};
+    tn_text tsv CLEANUP(tn_text_done) = {0};
     char path[TN_PATH_SIZE];
     tn_error err = {0};
     tn_dict *d = NULL;
-    exportkit_open(&k, models[0], overrides);
+    OPEN(exportkit, k, models[0], overrides);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
     read_file(out.path, "dict.tsv", &tsv);
@@ -579,27 +535,23 @@ TEST(a12_large_signs_survive_file_table_and_export)
         (void)snprintf(line, sizeof line, "\nuser\t%s\t", names[i]);
         assert_non_null(strstr(tsv.data, line));
         uint64_t sign = i == 0 ? (1 << 24) + 1 : i == 1 ? (UINT64_C(1) << 53) + 1 : UINT64_MAX;
-        assert_int_equal(
-            tn_dict_find_all(d, 1, &(tn_dict_query){tn_key_of(sign, tn_dict_salt(d, user)), user},
-                             &row, &err),
-            TN_OK);
+        assert_ok(tn_dict_find_all(d, 1,
+                                   &(tn_dict_query){tn_key_of(sign, tn_dict_salt(d, user)), user},
+                                   &row, &err),
+                  err.text);
         assert_true(tn_dict_get(&row, 0, 1, &w));
-        assert_int_equal(
-            tn_dict_find_all(d, 1,
-                             &(tn_dict_query){tn_key_of(sign - 1, tn_dict_salt(d, user)), user},
-                             &row, &err),
-            TN_OK);
+        assert_ok(tn_dict_find_all(
+                      d, 1, &(tn_dict_query){tn_key_of(sign - 1, tn_dict_salt(d, user)), user},
+                      &row, &err),
+                  err.text);
         assert_null(row.table);
     }
     tn_dict_close(d);
-    tn_text_done(&tsv);
-    exportkit_close(&k);
 }
 
 TEST(rows_below_min_score_are_left_out)
 {
-    exportkit k;
-    exportkit_open(&k, models[0], NULL);
+    OPEN(exportkit, k, models[0], NULL);
     exportkit_train(&k);
     tn_exported all = exportkit_export(&k);
     char to[300];
@@ -612,7 +564,6 @@ TEST(rows_below_min_score_are_left_out)
     tn_error err = {0};
     assert_int_equal(tn_export(k.plan, &request, &some, &err), TN_OK);
     assert_true(some.rows > 0 && some.rows < all.rows);
-    exportkit_close(&k);
 }
 
 /* K7's cousin in serving: base and deltas give the scores of the whole. */
@@ -624,13 +575,12 @@ static void check_deltas(const char *counts)
                                      "embedding.missing=zero",
                                      counts,
                                      NULL};
-    exportkit k;
     tn_exported full[3];
     tn_exported delta[3] = {{.model_id = ""}};
     char run[300];
     char to[300];
     tn_error err = {0};
-    exportkit_open(&k, models[2], overrides);
+    OPEN(exportkit, k, models[2], overrides);
     exportkit_train(&k);
     (void)snprintf(to, sizeof to, "%s/deltas", k.dir);
     k.run.export.min_score = 3; /* rows leave and come */
@@ -641,19 +591,15 @@ static void check_deltas(const char *counts)
         assert_int_equal(tn_export(k.plan, &request, &full[i], &err), TN_OK);
         request.to = to;
         request.delta_from = i > 0 ? delta[i - 1].model_id : NULL;
-        if (tn_export(k.plan, &request, &delta[i], &err) != TN_OK) {
-            fail_msg("%s", err.text);
-        }
+        assert_ok(tn_export(k.plan, &request, &delta[i], &err), err.text);
     }
     assert_true(delta[1].rows > 0 && delta[1].rows <= full[0].rows);
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t n[2];
-        float *whole = exportkit_scorer_logits(&k, full[i].path, &n[0]);
-        float *stacked = exportkit_scorer_logits(&k, delta[i].path, &n[1]);
+        float *whole FREED(tn_free) = exportkit_scorer_logits(&k, full[i].path, &n[0]);
+        float *stacked FREED(tn_free) = exportkit_scorer_logits(&k, delta[i].path, &n[1]);
         assert_int_equal(n[0], n[1]);
         assert_memory_equal(whole, stacked, n[0] * sizeof *whole);
-        tn_free(whole);
-        tn_free(stacked);
     }
     tn_export_request request = {
         .checkpoint = run, .to = to, .delta_from = delta[2].model_id, .binder = &k.binder};
@@ -662,7 +608,6 @@ static void check_deltas(const char *counts)
     assert_int_equal(tn_remove_tree(delta[0].path, &err), TN_OK);
     assert_int_equal(open_exported(delta[2].path, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "is missing"));
-    exportkit_close(&k);
 }
 
 TEST(a_delta_on_its_base_scores_like_the_whole)

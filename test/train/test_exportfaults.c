@@ -12,41 +12,32 @@
 #include "train/export/export_folder.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 static exportkit k;
 static char run[300];
 static char swept[300];
 static const char *const overrides[] = {"export.dict=[tnd, tsv]", "train.threads=1", NULL};
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
-    (void)state;
     exportkit_open(&k, "{type: widedeep, hidden: [4]}", overrides);
     exportkit_train(&k);
     (void)snprintf(run, sizeof run, "%s/run", k.dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     exportkit_close(&k);
-    return 0;
 }
-
-GROUP(set_up, tear_down);
 
 static uint32_t files_in(const char *folder)
 {
     tn_error err = {0};
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     if (tn_path_exists(folder)) {
         assert_int_equal(tn_dir_list(folder, &names, &n, &err), TN_OK);
     }
-    tn_text_done(&names);
     return n;
 }
 

@@ -9,9 +9,6 @@
 #include "train/step/watch.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void read_file(const char *dir, const char *name, tn_text *out)
 {
@@ -26,10 +23,9 @@ TEST(any_number_of_threads_writes_the_same_export)
     static const char *const overrides[] = {"train.epochs=2", "checkpoint.every=1epoch",
                                             "checkpoint.keep=9", "export.dict=[tnd, tsv]", NULL};
     static const char *const files[] = {"dict.tnd", "dict.tsv"};
-    exportkit k;
     tn_text first[2][2] = {{{0}}};
     tn_error err = {0};
-    exportkit_open(&k, "{type: widedeep, hidden: [16, 8]}", overrides);
+    OPEN(exportkit, k, "{type: widedeep, hidden: [16, 8]}", overrides);
     exportkit_train(&k);
     for (uint32_t threads = 1; threads <= 4; threads++) {
         char to[300];
@@ -43,14 +39,13 @@ TEST(any_number_of_threads_writes_the_same_export)
             request.delta_from = i > 0 ? out[0].model_id : NULL;
             assert_int_equal(tn_export(k.plan, &request, &out[i], &err), TN_OK);
             for (uint32_t n = 0; n < 2; n++) {
-                tn_text bytes = {0};
+                tn_text bytes CLEANUP(tn_text_done) = {0};
                 tn_text *want = &first[i][n];
                 read_file(out[i].path, files[n], threads == 1 ? want : &bytes);
                 if (threads > 1) {
                     assert_int_equal(bytes.size, want->size);
                     assert_memory_equal(bytes.data, want->data, want->size);
                 }
-                tn_text_done(&bytes);
             }
         }
     }
@@ -58,7 +53,6 @@ TEST(any_number_of_threads_writes_the_same_export)
         tn_text_done(&first[i][0]);
         tn_text_done(&first[i][1]);
     }
-    exportkit_close(&k);
 }
 
 enum { RANKS_MAX = 4, TEXT = 1500 };
@@ -109,14 +103,12 @@ static void *work(void *arg)
 {
     seat *s = arg;
     const uint32_t rank = s->membership.rank;
-    tn_arena *arena = tn_arena_new(1 << 16);
-    tn_diag diag = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_error err = {0};
     s->g->status[rank] = export_on(s, &b, &err);
     (void)snprintf(s->g->why[rank], TEXT, "%s", err.text);
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
     return NULL;
 }
 
@@ -191,10 +183,9 @@ static void assert_same_folder(const char *a, const char *b)
 
 static uint32_t n_in(const char *folder)
 {
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(folder, &names, &n, NULL), TN_OK);
-    tn_text_done(&names);
     return n;
 }
 
@@ -204,15 +195,12 @@ static tn_exported export_alone(const exportkit *k, const char *const *overrides
     char run[300];
     tn_exported out;
     tn_error err = {0};
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder b = {.arena = tn_arena_new(1 << 16), .diag = &diag};
     (void)snprintf(run, sizeof run, "%s/run", k->dir);
     const tn_export_request request = {
         .checkpoint = run, .to = to, .delta_from = delta_from, .binder = &b};
-    if (tn_export(exportkit_plan_of(k, overrides, NULL, &b), &request, &out, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
-    tn_diag_done(&diag);
+    assert_ok(tn_export(exportkit_plan_of(k, overrides, NULL, &b), &request, &out, &err), err.text);
     tn_arena_free(b.arena);
     return out;
 }
@@ -223,8 +211,7 @@ TEST(any_number_of_ranks_exports_the_same_bytes)
     static const char *const few[] = {"export.dict=[tnd, tsv]", "export.min_score=2",
                                       "export.values=bf16", NULL};
     static const char *const *const overrides[] = {all, few};
-    exportkit k;
-    exportkit_open(&k, "{type: widedeep, hidden: [16, 8]}", NULL);
+    OPEN(exportkit, k, "{type: widedeep, hidden: [16, 8]}", NULL);
     exportkit_train(&k);
     for (uint32_t i = 0; i < 2; i++) {
         char to[300];
@@ -246,7 +233,6 @@ TEST(any_number_of_ranks_exports_the_same_bytes)
             assert_true(g.out.existed);
         }
     }
-    exportkit_close(&k);
 }
 
 /* What changed between two models. */
@@ -255,7 +241,7 @@ TEST(so_it_does_with_what_changed)
     static const char *const once[] = {"train.epochs=1", NULL};
     static const char *const more[] = {"train.epochs=2", NULL};
     char to[2][300];
-    exportkit k;
+    exportkit k CLEANUP(exportkit_close);
     exportkit_open(&k,
                    "{type: deepfm, hidden: [16], "
                    "slots: {deep: [user, item, hist, tags, top, gone, age, count, amount]}}",
@@ -266,7 +252,7 @@ TEST(so_it_does_with_what_changed)
         (void)snprintf(to[i], sizeof to[i], "%s/to-%u", k.dir, i);
         base[i] = export_alone(&k, once, to[i], NULL);
     }
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder b = {.arena = tn_arena_new(1 << 16), .diag = &diag};
     k.plan = exportkit_plan_of(&k, more, NULL, &b);
     exportkit_train(&k);
@@ -276,16 +262,13 @@ TEST(so_it_does_with_what_changed)
     assert_well(&g);
     assert_string_not_equal(alone.model_id, base[0].model_id);
     assert_same_folder(alone.path, g.out.path);
-    tn_diag_done(&diag);
     tn_arena_free(b.arena);
-    exportkit_close(&k);
 }
 
 TEST(whoever_is_stopped_nothing_is_left_behind)
 {
-    exportkit k;
     char to[300];
-    exportkit_open(&k, "{type: lr}", NULL);
+    OPEN(exportkit, k, "{type: lr}", NULL);
     exportkit_train(&k);
     (void)snprintf(to, sizeof to, "%s/to", k.dir);
     for (uint32_t who = 0; who < 2; who++) {
@@ -302,7 +285,6 @@ TEST(whoever_is_stopped_nothing_is_left_behind)
         assert_int_equal(g.status[who], TN_E_STOPPED);
     }
     assert_true(!tn_path_exists(to) || n_in(to) == 0);
-    exportkit_close(&k);
 }
 
 /* ---- the files between them ---- */

@@ -7,17 +7,12 @@
 #include "support/tmpdir.h"
 #include "train/grouprun.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { COPIES = 4 };
 
 static char dir[256], run_dir[300], data[2000];
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
-    (void)state;
     tn_tmpdir_make(dir);
     (void)snprintf(run_dir, sizeof run_dir, "%s/run", dir);
     char rows[300];
@@ -28,17 +23,12 @@ static int set_up(void **state)
         used += (size_t)snprintf(data + used, sizeof data - used, "%s%s", i > 0 ? "," : "", rows);
     }
     (void)snprintf(data + used, sizeof data - used, "]");
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     tn_tmpdir_remove(dir);
-    return 0;
 }
-
-GROUP(set_up, tear_down);
 
 /* `n` ranks, or one, over these parts; more is ended by NULL. */
 static grouprun learn_parts(uint32_t n, const char *const *more, bool whole)

@@ -10,10 +10,6 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static bool near(double a, double b)
 {
     return fabs(a - b) <= 1e-9 * fabs(b);
@@ -117,10 +113,10 @@ static void write_rows(const char *path, uint32_t n)
 
 static tn_pace measured(const char *data, const char *threads, tn_text *text)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const char *const more[] = {data, "train.batch=256", threads, NULL};
     const tn_model_plan *plan = golden_plan(arena, "lr", more);
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_error err = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_worker *w = NULL;
@@ -131,25 +127,20 @@ static tn_pace measured(const char *data, const char *threads, tn_text *text)
     if (tn_pace_foresees(plan->run)) {
         assert_int_equal(tn_trace_open(&trace, 1, &err), TN_OK);
     }
-    if (tn_pace_measure(w, trace, &p, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_pace_measure(w, trace, &p, &err), err.text);
     tn_pace_text(&p, text);
     tn_worker_free(w);
     tn_trace_close(trace);
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
     return p;
 }
 
 /* FLOPs over the peak said 2,486,957,746 rows/s. */
 TEST(linear_weights_are_no_faster_than_reading)
 {
-    char dir[256];
     char path[300];
     char train[320];
-    tn_text text = {0};
-    tn_tmpdir_make(dir);
+    tn_text text CLEANUP(tn_text_done) = {0};
+    TMPDIR(dir);
     (void)snprintf(path, sizeof path, "%s/rows.tsv", dir);
     (void)snprintf(train, sizeof train, "data.train=%s", path);
     write_rows(path, 3000);
@@ -165,13 +156,11 @@ TEST(linear_weights_are_no_faster_than_reading)
     p = measured("data.train=none.tsv", "train.threads=1", &text);
     assert_true(!p.reads && p.step > 0 && p.keys[1] > 1000);
     assert_non_null(strstr(tn_text_str(&text), "not measured, there is no file to read"));
-    tn_text_done(&text);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(more_threads_than_processors_are_foreseen)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     const tn_pace p = measured("data.train=none.tsv", "train.threads=1000", &text);
     assert_true(p.foreseen && p.threads == 1000 && p.cpus == 1000);
     assert_true(p.serial > 0 && p.serial < p.step && p.step_busy == p.alone);
@@ -180,5 +169,4 @@ TEST(more_threads_than_processors_are_foreseen)
     assert_true(!one.foreseen && one.alone == 0);
     assert_non_null(
         strstr(tn_text_str(&text), "\nforeseen for 1000 processors from one thread's "));
-    tn_text_done(&text);
 }

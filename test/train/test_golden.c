@@ -1,8 +1,8 @@
 /* test_golden.c - eight small models train like an independent program that works in double.
  *
  * Start weights and rows come from test/golden/models.tar.gz (test/golden/README.md); every
- * step's loss and gradient norm, the gradients of step 1, the predictions after each epoch, all final weights, states and
- * counters are compared within the tolerances of each case.
+ * step's loss and gradient norm, the gradients of step 1, the predictions after each epoch, all
+ * final weights, states and counters are compared within the tolerances of each case.
  */
 #include "base/core/number.h"
 #include "base/keys/record.h"
@@ -27,10 +27,6 @@
 #include "train/step/step_prefetch.h"
 #include "train/step/worker.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 TMPDIR_UNPACKED(models, "models");
 
 typedef struct trial {
@@ -46,9 +42,7 @@ typedef struct trial {
 
 static void check(tn_status status, const tn_error *err)
 {
-    if (status != TN_OK) {
-        fail_msg("%s", err->text);
-    }
+    assert_ok(status, err->text);
 }
 
 static void compare(trial *t, const char *file, const char *name, const char *where, double got,
@@ -192,7 +186,7 @@ static void evaluate(trial *t, uint32_t epoch)
                                .want_ids = true,
                                .sink = compare_scores,
                                .sink_arg = t};
-    tn_evaluation result;
+    tn_evaluation result CLEANUP(tn_evaluation_done);
     tn_error err = {0};
     uint64_t rows = tn_table_rows(t->w->shard.table);
     check(tn_evaluate(t->w, &request, &result, &err), &err);
@@ -205,7 +199,6 @@ static void evaluate(trial *t, uint32_t epoch)
             golden_number(&want, epoch, "logloss_w"));
     compare(t, "metrics.tsv", "copc_w", "", tn_metrics_get(result.metrics, "copc"),
             golden_number(&want, epoch, "copc_w"));
-    tn_evaluation_done(&result);
 }
 
 /* ---- steps ---- */
@@ -369,7 +362,7 @@ typedef struct outcome {
 
 static outcome trains_like(const char *name, const char *threads)
 {
-    trial t;
+    trial t CLEANUP(tear_down);
     outcome out = {0};
     tn_error err = {0};
     set_up(&t, name, (const char *const[]){threads, NULL});
@@ -385,7 +378,6 @@ static outcome trains_like(const char *name, const char *threads)
     assert_int_equal(t.c.n_failed, 0);
     check(model_hash(t.w, &out.learned, &err), &err);
     out.seen = t.bits;
-    tear_down(&t);
     return out;
 }
 

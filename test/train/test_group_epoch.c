@@ -8,32 +8,23 @@
 #include "train/grouprun.h"
 #include "train/toyckpt.h"
 
-#include <math.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 static char dir[256], rows[300], run_dir[300];
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
-    (void)state;
     tn_tmpdir_make(dir);
     (void)snprintf(rows, sizeof rows, "%s/rows.tsv", dir);
     (void)snprintf(run_dir, sizeof run_dir, "%s/run", dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     tn_tmpdir_remove(dir);
-    return 0;
 }
-
-GROUP(set_up, tear_down);
 
 static char texts[8][TN_PATH_SIZE];
 
@@ -296,7 +287,7 @@ TEST(bad_records_are_judged_over_all_ranks)
         grouprun_deal(rows, 2, 16);
         for (uint32_t f = limit == 2 ? 0 : 1; f < 2; f++) {
             char path[TN_PATH_SIZE];
-            tn_text bad = {0};
+            tn_text bad CLEANUP(tn_text_done) = {0};
             (void)snprintf(path, sizeof path, "%s-%u", rows, f);
             assert_int_equal(tn_file_read_all(path, 1 << 20, &bad, NULL), TN_OK);
             const char *head = memchr(bad.data, '\n', bad.size);
@@ -304,7 +295,6 @@ TEST(bad_records_are_judged_over_all_ranks)
                 bad.data[at] = bad.data[at] == '\n' ? '\n' : 'x';
             }
             assert_int_equal(tn_file_replace(path, bad.data, bad.size, NULL), TN_OK);
-            tn_text_done(&bad);
         }
         const char *const opts[] = {train_files(2),   "checkpoint.resume=never", limits[limit],
                                     staleness[i / 3], "train.epochs=1",          NULL};

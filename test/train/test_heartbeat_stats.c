@@ -10,8 +10,6 @@
 #include "train/step/worker.h"
 
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const uint64_t guard_ns = 60000000000;
 
@@ -23,7 +21,7 @@ typedef struct fixture {
     tn_heartbeat_stats beats; /* of rank 1 */
 } fixture;
 
-static int set_up(void **state)
+SET_UP
 {
     static fixture f;
     memset(&f, 0, sizeof f);
@@ -34,17 +32,13 @@ static int set_up(void **state)
     f.beats = (tn_heartbeat_stats){
         .group = tn_peers_group(f.k.peers[1]), .watch = &f.watch, .begin = tn_clock_s()};
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     fixture *f = *state;
     rankkit_close(&f->k);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* Until the table of rank 0 says so of rank 1. */
 static void hear(fixture *f, const char *words)
@@ -75,12 +69,11 @@ static bool is_asked(fixture *f, tn_peer_ask what)
 /* The rows per second of all ranks, in the last line of the table of rank 0. */
 static double rate_of(tn_group *g)
 {
-    tn_text table = {0};
+    tn_text table CLEANUP(tn_text_done) = {0};
     tn_group_table(g, &table);
     const char *all = strstr(tn_text_str(&table), "\n all ");
     assert_non_null(all);
     const double rate = strtod(all + strlen("\n all "), NULL);
-    tn_text_done(&table);
     return rate;
 }
 
@@ -112,18 +105,16 @@ TEST(figures_are_of_the_last_second)
     assert_true(f->beats.note.rows_per_s <= 0);
 }
 
-TEST(what_a_rank_does_is_told)
+TEST_ON(fixture *f, what_a_rank_does_is_told)
 {
-    fixture *f = *state;
     tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
     hear(f, "evaluating");
     tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
     hear(f, "saving");
 }
 
-TEST(a_signal_is_passed_on_to_rank_0)
+TEST_ON(fixture *f, a_signal_is_passed_on_to_rank_0)
 {
-    fixture *f = *state;
     tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
     hear(f, "saving");
     assert_false(tn_group_is_asked(f->rank0, TN_ASKS_SAVE));
@@ -142,9 +133,8 @@ TEST(a_signal_is_passed_on_to_rank_0)
     assert_true(atomic_load(&f->stop));
 }
 
-TEST(nobody_needs_to_watch)
+TEST_ON(fixture *f, nobody_needs_to_watch)
 {
-    fixture *f = *state;
     f->beats.watch = NULL;
     tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
     hear(f, "evaluating");

@@ -14,8 +14,7 @@
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
 
-#include <stdio.h>
-#include <string.h>
+CLOSER(tn_worker_free);
 
 static const char *const state_too[] = {"export.dict=[tnd, tsv]", "export.state=true",
                                         "train.epochs=2", NULL};
@@ -53,9 +52,7 @@ static tn_worker *trained_worker(exportkit *k)
     tn_saved which;
     char path[300];
     (void)snprintf(path, sizeof path, "%s/run", k->dir);
-    if (tn_checkpoint_load(path, w, &which, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_checkpoint_load(path, w, &which, &err), err.text);
     return w;
 }
 
@@ -136,21 +133,18 @@ TEST(k2_rows_with_states_come_back_bit_for_bit)
     };
     for (uint32_t i = 0; i < 3; i++) {
         const char *const overrides[] = {state_too[0], state_too[1], state_too[2], rules[i], NULL};
-        exportkit k;
         char rows[TN_PATH_SIZE];
         char dense[300];
         tn_error err = {0};
-        exportkit_open(&k, models[1], overrides);
+        OPEN(exportkit, k, models[1], overrides);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
         assert_int_equal(tn_path_join(out.path, "dict.tsv", rows, &err), TN_OK);
         (void)snprintf(dense, sizeof dense, "%s/dense.safetensors", k.dir);
-        tn_worker *was = trained_worker(&k);
-        tn_worker *now = new_worker(&k);
+        tn_worker *was FREED(tn_worker_free) = trained_worker(&k);
+        tn_worker *now FREED(tn_worker_free) = new_worker(&k);
         save_dense(&k, was, dense);
-        if (tn_import(from_tree(&k, rows, dense), now, NULL, &err) != TN_OK) {
-            fail_msg("%s", err.text);
-        }
+        assert_ok(tn_import(from_tree(&k, rows, dense), now, NULL, &err), err.text);
         assert_memory_equal(tn_params_weights(was->params), tn_params_weights(now->params),
                             tn_params_size(was->params) * sizeof(float));
         tn_text a = dump_of(&k, was);
@@ -167,9 +161,6 @@ TEST(k2_rows_with_states_come_back_bit_for_bit)
         same_text(&a, &b);
         tn_text_done(&a);
         tn_text_done(&b);
-        tn_worker_free(was);
-        tn_worker_free(now);
-        exportkit_close(&k);
     }
 }
 
@@ -211,34 +202,28 @@ static tn_text rows_of(tn_worker *w, uint32_t from, uint32_t to)
 TEST(each_peer_takes_what_it_owns)
 {
     const char *const overrides[] = {state_too[0], state_too[1], state_too[2], NULL};
-    exportkit k;
     char rows[TN_PATH_SIZE];
     char dense[300];
     tn_error err = {0};
-    exportkit_open(&k, models[1], overrides);
+    OPEN(exportkit, k, models[1], overrides);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
     assert_int_equal(tn_path_join(out.path, "dict.tsv", rows, &err), TN_OK);
     (void)snprintf(dense, sizeof dense, "%s/dense.safetensors", k.dir);
-    tn_worker *was = trained_worker(&k);
+    tn_worker *was FREED(tn_worker_free) = trained_worker(&k);
     save_dense(&k, was, dense);
     for (uint32_t rank = 0; rank < 3; rank++) {
-        tn_worker *w = new_peer(&k, rank);
+        tn_worker *w FREED(tn_worker_free) = new_peer(&k, rank);
         const uint32_t *own = w->shares->owners.from + rank;
         const size_t *cut = w->shares->dense + rank;
         assert_int_equal(tn_import(from_tree(&k, rows, dense), w, NULL, &err), TN_OK);
-        tn_text a = rows_of(was, own[0], own[1]);
-        tn_text b = rows_of(w, 0, TN_PARTITIONS);
+        tn_text a CLEANUP(tn_text_done) = rows_of(was, own[0], own[1]);
+        tn_text b CLEANUP(tn_text_done) = rows_of(w, 0, TN_PARTITIONS);
         assert_true(b.size > 0);
         same_text(&a, &b);
         assert_memory_equal(w->own, tn_params_weights(was->params) + cut[0],
                             (cut[1] - cut[0]) * sizeof(float));
-        tn_text_done(&a);
-        tn_text_done(&b);
-        tn_worker_free(w);
     }
-    tn_worker_free(was);
-    exportkit_close(&k);
 }
 
 /* Weights alone: they are there, states are those of fresh weights (FTRL: its warm start). */
@@ -246,31 +231,22 @@ TEST(without_states_a_rule_starts_fresh)
 {
     static const char ftrl[] = "train.sparse={type: ftrl, alpha: 0.1, l1: 0}";
     const char *const overrides[] = {no_state[0], ftrl, NULL};
-    exportkit k;
     char rows[TN_PATH_SIZE];
     tn_error err = {0};
-    exportkit_open(&k, models[0], overrides);
+    OPEN(exportkit, k, models[0], overrides);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
     assert_int_equal(tn_path_join(out.path, "dict.tsv", rows, &err), TN_OK);
-    tn_worker *was = trained_worker(&k);
-    tn_worker *now = new_worker(&k);
-    if (tn_import(from_tree(&k, rows, NULL), now, NULL, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
-    tn_text a = dump_of(&k, was); /* without states */
-    tn_text b = dump_of(&k, now);
+    tn_worker *was FREED(tn_worker_free) = trained_worker(&k);
+    tn_worker *now FREED(tn_worker_free) = new_worker(&k);
+    assert_ok(tn_import(from_tree(&k, rows, NULL), now, NULL, &err), err.text);
+    tn_text a CLEANUP(tn_text_done) = dump_of(&k, was); /* without states */
+    tn_text b CLEANUP(tn_text_done) = dump_of(&k, now);
     same_text(&a, &b);
     k.run.export.state = true;
-    tn_text c = dump_of(&k, now);
+    tn_text c CLEANUP(tn_text_done) = dump_of(&k, now);
     assert_non_null(strstr(tn_text_str(&c), "\twide.z"));
     assert_true(c.size > b.size);
-    tn_text_done(&a);
-    tn_text_done(&b);
-    tn_text_done(&c);
-    tn_worker_free(was);
-    tn_worker_free(now);
-    exportkit_close(&k);
 }
 
 static void put_file(const char *path, const char *text)
@@ -297,10 +273,9 @@ TEST(k3_misfits_are_listed_by_name)
         {HEAD "\twide\tdeep\nuser\t1\t0\t0\t0\t1 1\t1 2 3 4\n", {":4:", "another number", "wide"}},
     };
     static const char *const overrides[] = {"train.sparse={type: adam, lr: 0.1}", NULL};
-    exportkit k;
     char path[300];
-    exportkit_open(&k, models[1], overrides);
-    tn_worker *w = new_worker(&k);
+    OPEN(exportkit, k, models[1], overrides);
+    tn_worker *w FREED(tn_worker_free) = new_worker(&k);
     (void)snprintf(path, sizeof path, "%s/wrong.tsv", k.dir);
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         tn_error err = {0};
@@ -312,8 +287,6 @@ TEST(k3_misfits_are_listed_by_name)
             }
         }
     }
-    tn_worker_free(w);
-    exportkit_close(&k);
 }
 
 TEST(k3_dense_weights_are_taken_by_name)
@@ -324,8 +297,8 @@ TEST(k3_dense_weights_are_taken_by_name)
     tn_error err = {0};
     exportkit_open(&k[0], models[1], NULL);
     exportkit_open(&k[1], models[1], wider);
-    tn_worker *one = new_worker(&k[0]);
-    tn_worker *two = new_worker(&k[1]);
+    tn_worker *one FREED(tn_worker_free) = new_worker(&k[0]);
+    tn_worker *two FREED(tn_worker_free) = new_worker(&k[1]);
     (void)snprintf(path, sizeof path, "%s/w.safetensors", k[0].dir);
     save_dense(&k[0], one, path);
     assert_int_equal(tn_import(from_tree(&k[1], NULL, path), two, NULL, &err), TN_E_CKPT);
@@ -336,8 +309,6 @@ TEST(k3_dense_weights_are_taken_by_name)
     tn_tree_put(k[0].arena, wrong, "density",
                 tn_tree_scalar(k[0].arena, "x", (tn_origin){.source = "test"}));
     assert_int_equal(tn_import(wrong, one, NULL, &err), TN_E_CONFIG);
-    tn_worker_free(one);
-    tn_worker_free(two);
     exportkit_close(&k[0]);
     exportkit_close(&k[1]);
 }

@@ -17,10 +17,7 @@
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -86,9 +83,8 @@ static void write_part(const char *name, uint32_t ranks, uint32_t rank, bool all
     assert_int_equal(fclose(f), 0);
 }
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
-    (void)state;
     char path[PATH];
     tn_tmpdir_make(dir);
     (void)snprintf(path, sizeof path, "%s/c.yaml", dir);
@@ -105,17 +101,12 @@ static int set_up(void **state)
             write_part(name, n, r, false);
         }
     }
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     tn_tmpdir_remove(dir);
-    return 0;
 }
-
-GROUP(set_up, tear_down);
 
 /* ---- runs ---- */
 

@@ -5,8 +5,6 @@
 #include "train/grouprun.h"
 #include "train/trainrun.h"
 
-#include <stdio.h>
-
 #define MODE(mode) "train.sparse.wide.l2_mode=" mode, "train.sparse.deep.l2_mode=" mode
 #define RATES "train.optimizer.schedule={type: exponential, every: 5, rate: 0.5}"
 
@@ -27,9 +25,8 @@ TEST(a_run_that_goes_on_from_a_delta_ends_with_it_too)
 #define DELTAS "checkpoint.every=7steps", "checkpoint.delta_every=1step"
     const uint32_t want = trainrun_hash((const char *[]){MODE("dense"), RATES, NULL});
     for (uint32_t steps = 3; steps < 24; steps += 9) {
-        char dir[256];
         char until[40];
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         (void)snprintf(until, sizeof until, "train.max_steps=%u", steps);
         const char *first[] = {MODE("dense"), RATES, DELTAS, until, "checkpoint.keep=1", NULL};
         const char *rest[] = {MODE("dense"), RATES, DELTAS, "checkpoint.keep=2", NULL};
@@ -37,7 +34,6 @@ TEST(a_run_that_goes_on_from_a_delta_ends_with_it_too)
         const trainrun o = trainrun_do(dir, rest, NULL);
         assert_int_equal(o.status, TN_OK);
         assert_int_equal(o.hash, want);
-        tn_tmpdir_remove(dir);
     }
 }
 

@@ -11,8 +11,6 @@
 #include "train/step/worker.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { SAID = 400, PARTS = 2 };
 
@@ -92,9 +90,7 @@ static void start(fixture *f, uint32_t n)
     memset(f, 0, sizeof *f);
     rankkit_open(&f->k, n, NULL, NULL);
     make_metrics(f);
-    if (tn_leader_open(&f->lead, f->k.w[0], &rankkit_text, NULL, NULL, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_leader_open(&f->lead, f->k.w[0], &rankkit_text, NULL, NULL, &err), err.text);
     for (uint32_t r = 1; r < n; r++) {
         rankkit_listen(&f->k, r);
     }

@@ -18,9 +18,6 @@
 #include "train/step/worker.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -35,9 +32,8 @@ static tn_strs nodes = {2, node_names};
  * data: without our own products, a model that has none. */
 static const char *model = "deepfm";
 
-static int set_up(void **state)
+SET_UP
 {
-    (void)state;
     tn_products own;
     if (tn_products_find(&own, TN_PRODUCTS_OWN, NULL) != TN_OK) {
         model = "lr";
@@ -52,17 +48,12 @@ static int set_up(void **state)
                     .dir = run_dir,
                     .more = (const char *const[]){"train.epochs=1", NULL}};
     grouprun_well(&one);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     tn_tmpdir_remove(dir);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* What a group of n does: rank 0 evaluates, the others follow. */
 typedef struct group {
@@ -189,10 +180,9 @@ static tn_status judge(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
     char more[TN_PATH_SIZE]; /* of the last source, all of which are written alike */
     (void)snprintf(more, sizeof more, "%s/p.2.tsv", dir);
     TN_TRY(tn_file_read_all(file, 1 << 20, &s->g->predictions, err));
-    tn_text last = {0};
+    tn_text last CLEANUP(tn_text_done) = {0};
     status = tn_file_read_all(more, 1 << 20, &last, err);
     tn_text_add(&s->g->predictions, tn_text_str(&last), last.size);
-    tn_text_done(&last);
     return status;
 }
 
@@ -248,7 +238,7 @@ static void *run(void *arg)
     seat *s = arg;
     group *g = s->g;
     s->arena = tn_arena_new(1 << 16);
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder b = {.arena = s->arena, .diag = &diag};
     tn_error err = {0};
     const tn_watch watch = {0};
@@ -257,7 +247,6 @@ static void *run(void *arg)
     g->status[s->rank] = s->rank == 0 ? lead_group(s, &b, &err)
                                       : tn_follower_serve(s->plan, &text, &watch, &data, &b, &err);
     (void)snprintf(g->text[s->rank], TEXT, "%s", err.text);
-    tn_diag_done(&diag);
     tn_arena_free(s->arena);
     return NULL;
 }

@@ -9,10 +9,6 @@
 #include "train/grouprun.h"
 #include "train/trainrun.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { ROWS = 3000, DAYS = 3, OPTIONS = 16 };
 
 /* What a run keeps; NULL ends the overrides. Whatever the combination, deltas and full checkpoints
@@ -47,14 +43,13 @@ static char dir[256];
 static char data[DAYS][700]; /* data.train=.. */
 
 /* The files of a day: new users and things every day, some of them twice, some from before. */
-static int set_up(void **state)
+SET_UP
 {
-    (void)state;
     tn_tmpdir_make(dir);
     for (uint32_t d = 0; d < DAYS; d++) {
         char path[2][300];
         for (uint32_t f = 0; f < 2; f++) {
-            tn_text text = {0};
+            tn_text text CLEANUP(tn_text_done) = {0};
             tn_text_adds(&text,
                          "id\tprice\tlabel\tweight\tuser\titem\thist\ttags\ttags_x\tcity\trare\n");
             for (uint32_t i = f; i < ROWS; i += 2) {
@@ -65,21 +60,15 @@ static int set_up(void **state)
             }
             (void)snprintf(path[f], sizeof path[f], "%s/%u-%u.tsv", dir, d, f);
             assert_int_equal(tn_file_replace(path[f], text.data, text.size, NULL), TN_OK);
-            tn_text_done(&text);
         }
         (void)snprintf(data[d], sizeof data[d], "data.train=[%s,%s]", path[0], path[1]);
     }
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     tn_tmpdir_remove(dir);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* The options of day d: an epoch of its own data, three days after the one before. */
 typedef struct day_options {
@@ -132,7 +121,7 @@ static double told_behind(const char *run_dir, const char *kind, const char *fro
 {
     char path[400];
     char words[60];
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     double value = -1;
     (void)snprintf(path, sizeof path, "%s/metrics.jsonl", run_dir);
     assert_int_equal(tn_file_read_all(path, 1 << 28, &text, NULL), TN_OK);
@@ -147,7 +136,6 @@ static double told_behind(const char *run_dir, const char *kind, const char *fro
         assert_non_null(found);
         value = strtod(found + strlen(member), NULL);
     }
-    tn_text_done(&text);
     return value;
 }
 

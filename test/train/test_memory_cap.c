@@ -7,10 +7,6 @@
 #include "train/grouprun.h"
 #include "train/trainrun.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { ROWS = 1280 };
 
 static char dir[256], run_dir[300];
@@ -22,7 +18,7 @@ static void write_rows(void)
     char path[2][300];
     tn_error err = {0};
     for (uint32_t f = 0; f < 2; f++) {
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         tn_text_adds(&text,
                      "id\tprice\tlabel\tweight\tuser\titem\thist\ttags\ttags_x\tcity\trare\n");
         for (uint32_t i = f; i < ROWS; i += 2) {
@@ -31,28 +27,21 @@ static void write_rows(void)
         }
         (void)snprintf(path[f], sizeof path[f], "%s/%u.tsv", dir, f);
         assert_int_equal(tn_file_replace(path[f], text.data, text.size, &err), TN_OK);
-        tn_text_done(&text);
     }
     (void)snprintf(data, sizeof data, "data.train=[%s,%s]", path[0], path[1]);
 }
 
-static int set_up(void **state)
+SET_UP
 {
-    (void)state;
     tn_tmpdir_make(dir);
     write_rows();
     (void)snprintf(run_dir, sizeof run_dir, "%s/run", dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     tn_tmpdir_remove(dir);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 /* N of ".. at step N: .."; 0: it says none. */
 static uint64_t step_of(const char *text)

@@ -8,11 +8,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { LINES_MAX = 16 };
 
 typedef struct logged {
@@ -40,12 +35,11 @@ static int make_log(void **state)
 
 static int remove_log(void **state)
 {
-    logged *l = *state;
+    logged *l FREED(tn_free) = *state;
     tn_journal_close(&l->j);
     tn_arena_free(l->arena);
     tn_text_done(&l->text);
     tn_tmpdir_remove(l->dir);
-    tn_free(l);
     return 0;
 }
 
@@ -93,12 +87,11 @@ static void assert_no_value(const tn_json *line, const char *key)
 /* The names of a record's members, in order. */
 static void assert_members(const tn_json *line, const char *names)
 {
-    tn_text got = {0};
+    tn_text got CLEANUP(tn_text_done) = {0};
     for (const tn_json *member = line->first; member != NULL; member = member->next) {
         tn_text_addf(&got, got.size > 0 ? " %s" : "%s", member->key);
     }
     assert_string_equal(tn_text_str(&got), names);
-    tn_text_done(&got);
 }
 
 TEST_WITH(make_log, remove_log, a_loss_keeps_its_bits_beside_its_decimals)

@@ -11,7 +11,6 @@
 #include "train/step/model_plan.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <time.h>
 
 enum { EPOCH = 1 };
@@ -142,7 +141,7 @@ static uint64_t learn_all(rig *r)
 
 TEST(what_is_over_is_told_and_the_end_comes_by_itself)
 {
-    rig r;
+    rig r CLEANUP(close_rig);
     tn_batch *batch = NULL;
     open_rig(&r, UINT64_MAX / 4);
     tn_ask_note ask = await_note(&r, 1);
@@ -169,7 +168,6 @@ TEST(what_is_over_is_told_and_the_end_comes_by_itself)
     note = word_of(TN_PART_NO_MORE, &ask);
     answer(&r, &note);
     assert_int_equal(tn_reader_next(r.reader, &batch, NULL), TN_END);
-    close_rig(&r);
 }
 
 TEST(who_waits_asks_again_under_the_same_id)
@@ -187,7 +185,7 @@ TEST(who_waits_asks_again_under_the_same_id)
 
 TEST(answers_to_something_else_mean_nothing)
 {
-    rig r;
+    rig r CLEANUP(close_rig);
     open_rig(&r, UINT64_MAX / 4);
     const tn_ask_note ask = await_note(&r, 1);
     tn_part_note wrong = part_of(&r, 3, &ask);
@@ -211,13 +209,12 @@ TEST(answers_to_something_else_mean_nothing)
         tn_reader_recycle(r.reader, batch);
     }
     assert_int_equal(tn_reader_dealt(r.reader, 0).place, 0);
-    close_rig(&r);
 }
 
 TEST(a_part_that_this_rank_does_not_have_is_an_error)
 {
     for (uint32_t i = 0; i < 3; i++) {
-        rig r;
+        rig r CLEANUP(close_rig);
         tn_error err = {0};
         tn_batch *batch = NULL;
         open_rig(&r, UINT64_MAX / 4);
@@ -230,7 +227,6 @@ TEST(a_part_that_this_rank_does_not_have_is_an_error)
         assert_int_equal(tn_reader_next(r.reader, &batch, &err), TN_E_DATA);
         assert_memory_equal(err.text, "rank 0 deals part ", 18);
         assert_non_null(strstr(err.text, "all ranks must see the same files"));
-        close_rig(&r);
     }
 }
 
@@ -238,7 +234,7 @@ TEST(a_part_that_this_rank_does_not_have_is_an_error)
  * one's. */
 TEST(another_reader_goes_on_where_one_gave_back)
 {
-    rig r;
+    rig r CLEANUP(close_rig);
     tn_batch *batch = NULL;
     tn_note_parts parts;
     open_rig(&r, UINT64_MAX / 4);
@@ -275,5 +271,4 @@ TEST(another_reader_goes_on_where_one_gave_back)
     assert_int_equal(ask.id, 0);
     assert_int_equal(r.n_done, 1);
     assert_int_equal(r.done[0], 1);
-    close_rig(&r);
 }

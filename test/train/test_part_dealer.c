@@ -13,8 +13,9 @@
 #include "train/peers/part_progress.h"
 #include "train/step/model_plan.h"
 
-#include <string.h>
 #include <time.h>
+
+CLOSER(tn_reader_close);
 
 enum { BYTES_MAX = 1 << 15, ALL = 1 << 20, READERS_MAX = 3 };
 
@@ -44,9 +45,7 @@ static tn_reader *open_reader(const epoch *e, const tn_dealer *dealer)
     tn_reader *reader = NULL;
     tn_reader_opts opts = opts_of(e, dealer);
     tn_error err = {0};
-    if (tn_reader_open(&reader, e->plan->schema, &opts, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_reader_open(&reader, e->plan->schema, &opts, &err), err.text);
     return reader;
 }
 
@@ -63,14 +62,13 @@ static void open_epoch(epoch *e, const char *part_bytes)
     *e = (epoch){.arena = tn_arena_new(1 << 16)};
     e->plan = golden_plan(e->arena, "deepfm_bn",
                           (const char *const[]){part_bytes, "data.shuffle=20", NULL});
-    tn_reader *reader = open_reader(e, NULL);
+    tn_reader *reader FREED(tn_reader_close) = open_reader(e, NULL);
     e->map = tn_epoch_parts_of(reader, NULL, e->arena);
     tn_batch *batch = NULL;
     while (tn_reader_next(reader, &batch, NULL) == TN_OK) {
         count(e->all, batch);
         tn_reader_recycle(reader, batch);
     }
-    tn_reader_close(reader);
 }
 
 /* ---- another rank ---- */
@@ -162,7 +160,8 @@ static tn_status learn(void *arg, tn_error *err)
 {
     work *k = arg;
     const tn_dealer dealer = {.next = ask, .arg = &k->other, .flushed = flushed};
-    tn_reader *reader = open_reader(k->e, k->rank == 0 ? tn_part_dealer_dealer(k->d) : &dealer);
+    tn_reader *reader FREED(tn_reader_close) =
+        open_reader(k->e, k->rank == 0 ? tn_part_dealer_dealer(k->d) : &dealer);
     crowd_enter(k->others, k->rank, reader);
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < k->batches && status == TN_OK; i++) {
@@ -180,7 +179,6 @@ static tn_status learn(void *arg, tn_error *err)
     }
     k->ended = status == TN_END;
     crowd_leave(k->others, k->rank, status == TN_OK);
-    tn_reader_close(reader);
     return status == TN_END || status == TN_E_STOPPED ? TN_OK : status;
 }
 
@@ -196,9 +194,7 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
     tn_error err = {0};
     const tn_part_dealer_opts opts = {
         .epoch = 1, .ranks = ranks, .mode = mode, .map = e->map, .stand = stand};
-    if (tn_part_dealer_open(&d, &opts, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_part_dealer_open(&d, &opts, &err), err.text);
     assert_int_equal(tn_part_dealer_epoch(d), 1);
     for (uint32_t r = 0; r < ranks; r++) {
         k[r] = (work){.e = e, .others = &all, .d = d, .rank = r, .batches = batches[r]};
@@ -209,9 +205,7 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
     bool over = true;
     crowd_watch(&all);
     for (uint32_t r = 0; r < ranks; r++) {
-        if (tn_thread_join(thread[r], &err) != TN_OK) {
-            fail_msg("%s", err.text);
-        }
+        assert_ok(tn_thread_join(thread[r], &err), err.text);
         for (uint32_t i = 0; i < BYTES_MAX; i++) {
             e->learned[i] = (uint8_t)(e->learned[i] + k[r].learned[i]);
         }
@@ -312,7 +306,7 @@ static void run_apart(epoch *e, uint32_t ranks, const uint32_t *batches, tn_epoc
         const tn_part_dealer_opts opts = {
             .epoch = 1, .ranks = ranks, .rank = r, .map = e->map, .stand = stand};
         assert_int_equal(tn_part_dealer_open(&d[r], &opts, NULL), TN_OK);
-        tn_reader *reader = open_reader(e, tn_part_dealer_dealer(d[r]));
+        tn_reader *reader FREED(tn_reader_close) = open_reader(e, tn_part_dealer_dealer(d[r]));
         tn_batch *batch = NULL;
         for (uint32_t i = 0; i < batches[r]; i++) {
             if (tn_reader_next(reader, &batch, NULL) != TN_OK) {
@@ -323,7 +317,6 @@ static void run_apart(epoch *e, uint32_t ranks, const uint32_t *batches, tn_epoc
             at[r] = batch->progress;
             tn_reader_recycle(reader, batch);
         }
-        tn_reader_close(reader);
     }
     for (uint32_t r = 1; r < ranks; r++) {
         assert_int_equal(tn_part_dealer_follow(d[0], r, &(tn_progress){0}, 1, &err), TN_OK);

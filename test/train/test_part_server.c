@@ -5,9 +5,6 @@
 #include "io/read/blocks.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { PARTS = 6, EPOCH = 3, SAID_MAX = 16 };
 
 #define SECOND UINT64_C(1000000000)
@@ -115,7 +112,7 @@ static void assert_part(const tn_part_note *note, uint32_t part, uint32_t attemp
 
 TEST(c9_the_same_ask_gets_the_same_part)
 {
-    rig r;
+    rig r CLEANUP(close_rig);
     open_rig(&r);
     for (uint32_t i = 0; i < 3; i++) {
         const tn_part_note note = ask(&r, 1, 1, NULL);
@@ -127,7 +124,6 @@ TEST(c9_the_same_ask_gets_the_same_part)
     assert_part(&third, 2, 0, 0);
     const tn_part_note told = ask(&r, 1, 0, &third); /* asks for nothing */
     assert_int_equal(told.answer, TN_PART_WAIT);
-    close_rig(&r);
 }
 
 /* All parts to rank 1, and the last of them back. */
@@ -143,7 +139,7 @@ static tn_part_note deal_all(rig *r)
 
 TEST(who_waits_hears_of_the_end_by_itself)
 {
-    rig r;
+    rig r CLEANUP(close_rig);
     open_rig(&r);
     const tn_part_note last = deal_all(&r);
     tn_part_note wait = ask(&r, 2, 1, NULL);
@@ -158,12 +154,11 @@ TEST(who_waits_hears_of_the_end_by_itself)
     assert_int_equal(r.said.note[0].answer, TN_PART_NO_MORE);
     assert_int_equal(r.said.note[0].id, 1);
     assert_int_equal(r.said.note[0].number, 0);
-    close_rig(&r);
 }
 
 TEST(asks_of_another_epoch_wait)
 {
-    rig r;
+    rig r CLEANUP(close_rig);
     open_rig(&r);
     const tn_frame frame = {.rank = 1, .sequence = 1};
     for (uint32_t i = 0; i < 2; i++) {
@@ -172,7 +167,6 @@ TEST(asks_of_another_epoch_wait)
         tn_part_server_deal(r.serve, i == 0 ? NULL : r.dealer, 1);
     }
     r.on.claim(r.on.arg, 1, &(tn_note_parts){{NULL, 0}, {NULL, 0}, {NULL, 0}});
-    close_rig(&r);
 }
 
 static void give_back(rig *r, uint32_t rank, uint64_t epoch, const tn_part_note *part,
@@ -187,7 +181,7 @@ static void give_back(rig *r, uint32_t rank, uint64_t epoch, const tn_part_note 
 
 TEST(c3_a_straggler_gives_the_rest_to_an_idle_rank)
 {
-    rig r;
+    rig r CLEANUP(close_rig);
     open_rig(&r);
     const tn_part_note last = deal_all(&r);
     assert_int_equal(ask(&r, 1, PARTS + 1, NULL).answer, TN_PART_WAIT); /* it asks ahead .. */
@@ -212,12 +206,11 @@ TEST(c3_a_straggler_gives_the_rest_to_an_idle_rank)
     assert_int_equal(over.answer, TN_PART_NO_MORE);
     r.on.tick(r.on.arg, late + 60 * SECOND);
     assert_int_equal(r.said.losses, 0);
-    close_rig(&r);
 }
 
 TEST(who_does_not_give_back_within_15_s_is_lost)
 {
-    rig r;
+    rig r CLEANUP(close_rig);
     open_rig(&r);
     (void)deal_all(&r);
     assert_int_equal(ask(&r, 2, 1, NULL).answer, TN_PART_WAIT);
@@ -236,12 +229,11 @@ TEST(who_does_not_give_back_within_15_s_is_lost)
     r.on.tick(r.on.arg, late + 102 * SECOND);
     assert_true(r.said.losses == 1 && r.said.lost == 1);
     assert_non_null(strstr(r.said.why, "does not give back"));
-    close_rig(&r);
 }
 
 TEST(rank_0_may_be_the_straggler_itself)
 {
-    rig r;
+    rig r CLEANUP(close_rig);
     open_rig(&r);
     const tn_dealer *own = tn_part_dealer_dealer(r.dealer);
     const atomic_bool go = false;
@@ -268,12 +260,11 @@ TEST(rank_0_may_be_the_straggler_itself)
     assert_part(&r.said.note[0], 0, 1, 30);
     r.on.tick(r.on.arg, late + 60 * SECOND);
     assert_int_equal(r.said.losses, 0);
-    close_rig(&r);
 }
 
 TEST(who_does_not_claim_what_it_holds_is_lost)
 {
-    rig r;
+    rig r CLEANUP(close_rig);
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     assert_int_equal(setenv("TNET_FAST", "15000000000", 1), 0); /* at once */
     open_rig(&r);
@@ -294,5 +285,4 @@ TEST(who_does_not_claim_what_it_holds_is_lost)
     r.on.claim(r.on.arg, 1, &wild);
     assert_true(r.said.losses == 1 && r.said.lost == 1);
     assert_non_null(strstr(r.said.why, "does not claim"));
-    close_rig(&r);
 }

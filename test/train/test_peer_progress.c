@@ -7,9 +7,7 @@
 #include "support/tmpdir.h"
 #include "train/grouprun.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+CLOSER(tn_metrics_free);
 
 enum { RECORDS_MAX = 200, SCORES = 6 };
 
@@ -35,8 +33,8 @@ static tn_metrics *coarse(void)
 /* The number-th report of a rank: so many rounds in all. */
 static void report(tn_peer_progress *r, uint32_t rank, uint64_t number, uint32_t rounds)
 {
-    tn_metrics *m = coarse();
-    tn_text packed = {0};
+    tn_metrics *m FREED(tn_metrics_free) = coarse();
+    tn_text packed CLEANUP(tn_text_done) = {0};
     fill(m, rounds);
     tn_metrics_pack(m, &packed);
     const tn_report_note note = {.number = number,
@@ -48,15 +46,13 @@ static void report(tn_peer_progress *r, uint32_t rank, uint64_t number, uint32_t
                                  .weight_sum = rounds,
                                  .metrics = {packed.data, packed.size}};
     tn_peer_progress_take(r, rank, &note);
-    tn_text_done(&packed);
-    tn_metrics_free(m);
 }
 
 static void assert_total(tn_peer_progress *r, uint32_t rounds, uint32_t ranks)
 {
     tn_peer_progress_sums sums;
-    tn_metrics *m = coarse();
-    tn_metrics *expected = coarse();
+    tn_metrics *m FREED(tn_metrics_free) = coarse();
+    tn_metrics *expected FREED(tn_metrics_free) = coarse();
     fill(expected, rounds);
     tn_peer_progress_sums_of(r, &sums);
     assert_int_equal(sums.rows, (uint64_t)SCORES * rounds);
@@ -66,8 +62,6 @@ static void assert_total(tn_peer_progress *r, uint32_t rounds, uint32_t ranks)
     assert_int_equal(tn_metrics_rows(m), tn_metrics_rows(expected));
     assert_true(tn_metrics_get(m, "auc") == tn_metrics_get(expected, "auc"));
     assert_true(tn_metrics_get(m, "logloss") == tn_metrics_get(expected, "logloss"));
-    tn_metrics_free(m);
-    tn_metrics_free(expected);
 }
 
 TEST(m4_lost_repeated_and_late_reports_change_no_total)
@@ -105,8 +99,8 @@ TEST(of_two_epochs_the_newer_one_counts)
 {
     tn_peer_progress *r = NULL;
     assert_int_equal(tn_peer_progress_new(&r, 3, &(tn_metrics_opts){.sampling = 1}, NULL), TN_OK);
-    tn_metrics *none = coarse();
-    tn_text packed = {0};
+    tn_metrics *none FREED(tn_metrics_free) = coarse();
+    tn_text packed CLEANUP(tn_text_done) = {0};
     tn_metrics_pack(none, &packed);
     const tn_note_bytes scores = {packed.data, packed.size};
     const tn_report_note old = {.number = 1, .epoch = 3, .records = 7, .bad = 2, .metrics = scores};
@@ -116,17 +110,14 @@ TEST(of_two_epochs_the_newer_one_counts)
     tn_peer_progress_take(r, 2, &now);
     tn_peer_progress_sums_of(r, &sums);
     assert_true(sums.epoch == 4 && sums.records == 5 && sums.bad == 1);
-    tn_text_done(&packed);
-    tn_metrics_free(none);
     tn_peer_progress_free(r);
 }
 
 static void tell(tn_peer_progress *r, uint32_t rank, const tn_rank_counts *f, size_t cut)
 {
-    tn_text packed = {0};
+    tn_text packed CLEANUP(tn_text_done) = {0};
     tn_rank_counts_pack(f, &packed);
     tn_peer_progress_add_counts(r, rank, (tn_note_bytes){packed.data, packed.size - cut});
-    tn_text_done(&packed);
 }
 
 TEST(figures_are_the_newest_of_each_rank)
@@ -203,10 +194,10 @@ static double number_of(const tn_json *o, const char *key)
 /* The `train` records of a run, oldest first. */
 static uint32_t records_of(const char *run, record out[RECORDS_MAX])
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     char path[TN_PATH_SIZE];
     uint32_t n = 0;
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     (void)snprintf(path, sizeof path, "%s/metrics.jsonl", run);
     assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
     for (const char *at = tn_text_str(&text); *at != '\0'; at = strchr(at, '\n') + 1) {
@@ -219,8 +210,6 @@ static uint32_t records_of(const char *run, record out[RECORDS_MAX])
                                 number_of(j, "ctr"), number_of(j, "pctr")};
         }
     }
-    tn_arena_free(arena);
-    tn_text_done(&text);
     return n;
 }
 
@@ -286,7 +275,7 @@ TEST_WITH(set_up, tear_down, a_record_is_about_the_rows_of_all_ranks)
 TEST_WITH(set_up, tear_down, so_it_is_where_ranks_do_not_wait)
 {
     static record all[RECORDS_MAX];
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     char path[TN_PATH_SIZE];
     char files[TN_PATH_SIZE];
     grouprun_deal(data, 3, 8);
@@ -298,38 +287,35 @@ TEST_WITH(set_up, tear_down, so_it_is_where_ranks_do_not_wait)
     assert_int_equal(records_of(all_dir, all), 1);
     (void)snprintf(path, sizeof path, "%s/summary.json", all_dir);
     assert_int_equal(tn_file_read_all(path, 1 << 20, &text, NULL), TN_OK);
-    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     const tn_json *summary = NULL;
     assert_int_equal(tn_json_parse(&summary, text.data, text.size, arena, "summary", NULL), TN_OK);
     assert_true(fabs(all[0].loss - number_of(tn_json_get(summary, "train"), "loss")) < 1e-6);
     assert_true(all[0].auc > .4 && all[0].ctr > 0);
     const double learned = number_of(summary, "rows_per_s") * number_of(summary, "seconds");
     assert_true(fabs(learned / (double)group.samples - 1) < 1e-6);
-    tn_arena_free(arena);
-    tn_text_done(&text);
 }
 
 /* Each file ends with bad rows and a blank line. */
 static void spoil(uint32_t n)
 {
     for (uint32_t r = 0; r < n; r++) {
-        tn_text text = {0};
+        tn_text text CLEANUP(tn_text_done) = {0};
         char path[TN_PATH_SIZE];
         (void)snprintf(path, sizeof path, "%s-%u", data, r);
         assert_int_equal(tn_file_read_all(path, 1 << 20, &text, NULL), TN_OK);
         tn_text_adds(&text, r == 0 ? "no row\n\n" : "x\ty\nno row\n\n");
         assert_int_equal(tn_file_replace(path, text.data, text.size, NULL), TN_OK);
-        tn_text_done(&text);
     }
 }
 
 /* The last number of that name in a run's `table` records. */
 static double told_of_table(const char *run, const char *name)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     char path[TN_PATH_SIZE];
     double value = (double)NAN;
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     (void)snprintf(path, sizeof path, "%s/metrics.jsonl", run);
     assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
     for (const char *at = tn_text_str(&text); *at != '\0'; at = strchr(at, '\n') + 1) {
@@ -340,8 +326,6 @@ static double told_of_table(const char *run, const char *name)
             value = number_of(j, name);
         }
     }
-    tn_arena_free(arena);
-    tn_text_done(&text);
     return value;
 }
 

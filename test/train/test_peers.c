@@ -14,15 +14,12 @@
 
 #include <dirent.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
 TEST(values_flow_from_the_beginning_to_the_end)
 {
     for (uint32_t n = 2; n <= 3; n++) {
-        rankkit k;
         tn_error err = {0};
-        rankkit_open(&k, n, NULL, NULL);
+        OPEN(rankkit, k, n, NULL, NULL);
         rankkit_form(&k);
         for (uint32_t r = 0; r < n; r++) {
             assert_null(k.w[r]->client.ops);
@@ -40,16 +37,14 @@ TEST(values_flow_from_the_beginning_to_the_end)
         k.peers[n - 1] = NULL;
         assert_null(k.w[n - 1]->peek);
         assert_null(k.w[n - 1]->client.ops);
-        rankkit_close(&k);
     }
 }
 
 TEST(above_staleness_0_weights_are_those_of_all_owners)
 {
     const char *const more[] = {"cluster.staleness=1", NULL};
-    rankkit k;
     tn_error err = {0};
-    rankkit_open(&k, 2, more, NULL);
+    OPEN(rankkit, k, 2, more, NULL);
     rankkit_form(&k);
     for (uint32_t r = 0; r < k.n; r++) {
         assert_int_equal(tn_peers_refresh(k.peers[r], &err), TN_OK); /* before it has begun */
@@ -63,13 +58,11 @@ TEST(above_staleness_0_weights_are_those_of_all_owners)
     assert_int_equal(tn_peers_refresh(k.peers[0], &err), TN_OK);
     assert_memory_equal(tn_params_weights(k.w[0]->params), own, bytes);
     assert_int_equal(k.w[0]->steps, 0);
-    rankkit_close(&k);
 }
 
 TEST(another_model_ends_all)
 {
-    rankkit k;
-    rankkit_open(&k, 3, NULL, "model.hidden=[8]");
+    OPEN(rankkit, k, 3, NULL, "model.hidden=[8]");
     for (uint32_t r = 0; r < k.n; r++) {
         rankkit_listen(&k, r);
     }
@@ -78,30 +71,26 @@ TEST(another_model_ends_all)
         assert_int_equal(tn_peers_form(k.peers[r], NULL, &err), TN_E_CONFIG);
         assert_memory_equal(err.text, "the structure of the model of rank 2 on host '", 46);
     }
-    rankkit_close(&k);
 }
 
 TEST(a_rank_that_cannot_begin_tells_the_others)
 {
     for (uint32_t who = 0; who < 2; who++) {
-        rankkit k;
         tn_error err = {0};
-        rankkit_open(&k, 2, NULL, NULL);
+        OPEN(rankkit, k, 2, NULL, NULL);
         rankkit_listen(&k, 1 - who);
         tn_peers_decline(k.plan[who]->run, TN_E_DATA, "no dictionary 'x'");
         assert_int_equal(tn_peers_form(k.peers[1 - who], NULL, &err), TN_E_DATA);
         assert_string_equal(err.text,
                             who == 0 ? "rank 0: no dictionary 'x'" : "rank 1: no dictionary 'x'");
         assert_true(tn_group_is_reported_elsewhere(tn_peers_group(k.peers[1 - who])));
-        rankkit_close(&k);
     }
 }
 
 /* Its address is taken by the rank that is in: so it does not end the group of that one. */
 TEST(a_second_start_that_cannot_begin_does_no_harm)
 {
-    rankkit k;
-    rankkit_open(&k, 2, NULL, NULL);
+    OPEN(rankkit, k, 2, NULL, NULL);
     rankkit_form(&k);
     for (uint32_t r = 0; r < k.n; r++) {
         tn_peers_decline(k.plan[r]->run, TN_E_DATA, "no dictionary 'x'");
@@ -111,7 +100,6 @@ TEST(a_second_start_that_cannot_begin_does_no_harm)
     for (uint32_t r = 0; r < k.n; r++) {
         assert_int_equal(tn_group_check(tn_peers_group(k.peers[r]), NULL), TN_OK);
     }
-    rankkit_close(&k);
 }
 
 /* Threads of this process that are kept to one processor. */

@@ -10,21 +10,15 @@
 #include "train/eval/evaluate.h"
 #include "train/step/worker.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static exportkit k;
 static tn_worker *w;
 static const char *fetched[] = {"deep.1", "logit"};
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
     tn_error err = {0};
     tn_saved which;
     char path[300];
-    (void)state;
     exportkit_open(&k, "{type: widedeep, hidden: [5]}", NULL);
     exportkit_train(&k);
     (void)snprintf(path, sizeof path, "%s/run", k.dir);
@@ -33,24 +27,19 @@ static int set_up(void **state)
         tn_checkpoint_load(path, w, &which, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     tn_worker_free(w);
     exportkit_close(&k);
-    return 0;
 }
-
-GROUP(set_up, tear_down);
 
 static void predict(const tn_strs *paths, const char *file, double sampling)
 {
     tn_error err = {0};
     tn_predictions *p = NULL;
-    tn_evaluation out;
+    tn_evaluation out CLEANUP(tn_evaluation_done);
     const tn_predictions_opts opts = {.path = file, .sampling = sampling};
     assert_int_equal(tn_predictions_open(&p, &opts, &err), TN_OK);
     tn_eval_request request = {
@@ -58,7 +47,6 @@ static void predict(const tn_strs *paths, const char *file, double sampling)
     if (tn_evaluate(w, &request, &out, &err) != TN_OK || tn_predictions_commit(p, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
-    tn_evaluation_done(&out);
 }
 
 static uint32_t lines_in(const tn_text *t)
@@ -74,16 +62,14 @@ static void read_all(const char *path, tn_text *out)
 {
     tn_error err = {0};
     tn_text_clear(out);
-    if (tn_file_read_all(path, 1 << 26, out, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_file_read_all(path, 1 << 26, out, &err), err.text);
 }
 
 /* C2: difacto's prediction hangs after 4,600 of 50,000 rows. */
 TEST(c2_every_row_has_a_line_whatever_the_batch)
 {
-    tn_text first = {0};
-    tn_text text = {0};
+    tn_text first CLEANUP(tn_text_done) = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     char path[300];
     uint32_t batch = k.run.eval.batch;
     for (uint32_t rows = 1; rows <= batch; rows++) {
@@ -98,16 +84,14 @@ TEST(c2_every_row_has_a_line_whatever_the_batch)
     }
     assert_int_equal(lines_in(&first), 49);
     assert_memory_equal(first.data, "id\tlabel\tweight\tlogit\tpctr\n", 27);
-    tn_text_done(&first);
-    tn_text_done(&text);
 }
 
 TEST(a_line_says_where_its_record_is)
 {
     uint32_t n = 0;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     char path[300];
-    float *logits = exportkit_trainer_logits(&k, &n);
+    float *logits FREED(tn_free) = exportkit_trainer_logits(&k, &n);
     (void)snprintf(path, sizeof path, "%s/pred.tsv", k.dir);
     predict(&k.run.data.valid, path, 0.1);
     read_all(path, &text);
@@ -133,15 +117,13 @@ TEST(a_line_says_where_its_record_is)
         assert_true(fabsf(pctr - 1 / (1 + expf(-logit))) <= 1e-6F);
         at = strchr(at, '\n') + 1;
     }
-    tn_text_done(&text);
-    tn_free(logits);
 }
 
 TEST(every_source_has_a_file)
 {
     char path[300];
     char other[300];
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     const char *item[] = {k.run.data.valid.item[0], k.run.data.train.item[0]};
     const tn_strs paths = {2, item};
     (void)snprintf(path, sizeof path, "%s/two.tsv", k.dir);
@@ -153,7 +135,6 @@ TEST(every_source_has_a_file)
     assert_int_equal(n + lines_in(&text), 48 + 600 + 2);
     assert_true(n == 49 || n == 601);
     assert_non_null(strstr(text.data, "\n1:"));
-    tn_text_done(&text);
 }
 
 TEST(a_pass_that_fails_leaves_nothing)
@@ -161,7 +142,7 @@ TEST(a_pass_that_fails_leaves_nothing)
     tn_error err = {0};
     tn_predictions *p = NULL;
     tn_evaluation out;
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t before = 0;
     uint32_t after = 0;
     char path[300];
@@ -180,7 +161,6 @@ TEST(a_pass_that_fails_leaves_nothing)
     tn_text_clear(&names);
     assert_int_equal(tn_dir_list(k.dir, &names, &after, &err), TN_OK);
     assert_int_equal(before, after);
-    tn_text_done(&names);
 }
 
 TEST(nodes_are_fetched)
@@ -230,8 +210,8 @@ TEST(an_export_is_judged_like_its_checkpoint)
 {
     tn_error err = {0};
     tn_exported_model *b = NULL;
-    tn_evaluation mine = {0};
-    tn_evaluation theirs = {0};
+    tn_evaluation mine CLEANUP(tn_evaluation_done) = {0};
+    tn_evaluation theirs CLEANUP(tn_evaluation_done) = {0};
     tn_exported out = exportkit_export(&k);
     tn_eval_request request = {.paths = &k.run.data.valid};
     if (tn_exported_model_open(&b, out.path, &(tn_exported_model_opts){0}, &err) != TN_OK ||
@@ -245,7 +225,5 @@ TEST(an_export_is_judged_like_its_checkpoint)
     assert_true(fabs(auc - tn_metrics_get(theirs.metrics, "auc")) < 1e-6);
     assert_true(fabs(loss - tn_metrics_get(theirs.metrics, "logloss")) < 1e-6);
     assert_int_equal(theirs.counts.records, mine.counts.records);
-    tn_evaluation_done(&mine);
-    tn_evaluation_done(&theirs);
     tn_exported_model_close(b);
 }

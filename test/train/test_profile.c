@@ -7,11 +7,6 @@
 #include "train/report/profile.h"
 #include "train/trainrun.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { RUN_TICKS = 1000000 };
 
 static tn_profile *open_profile(void)
@@ -24,10 +19,8 @@ static tn_profile *open_profile(void)
 
 static trainrun record(const char *const *more, tn_profile *p)
 {
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     trainrun o = trainrun_record(dir, more, p);
-    tn_tmpdir_remove(dir);
     return o;
 }
 
@@ -46,9 +39,7 @@ TEST(a_recorded_run_gives_the_same_bits)
 
 static void assert_in(const char *text, const char *want)
 {
-    if (strstr(text, want) == NULL) {
-        fail_msg("'%s' is not in:\n%s", want, text);
-    }
+    assert_says(text, want);
 }
 
 TEST(the_text_has_every_thread_the_totals_and_a_verdict)
@@ -79,7 +70,7 @@ TEST(the_text_has_every_thread_the_totals_and_a_verdict)
     assert_false(tn_profile_ended(p));
     assert_int_equal(record(more, p).status, TN_OK);
     assert_true(tn_profile_ended(p));
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_profile_text(p, &text, &err), TN_OK);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
@@ -87,7 +78,6 @@ TEST(the_text_has_every_thread_the_totals_and_a_verdict)
     }
     text.data[text.size - 1] = '\0'; /* the verdict is the last line, whichever it is */
     assert_in(strrchr(text.data, '\n') + 1, " time");
-    tn_text_done(&text);
     tn_profile_close(p);
 }
 
@@ -95,7 +85,7 @@ TEST(the_text_has_every_thread_the_totals_and_a_verdict)
 static double kflop_of(const char *const *more)
 {
     tn_profile *p = open_profile();
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(record(more, p).status, TN_OK);
     assert_int_equal(tn_profile_text(p, &text, &err), TN_OK);
@@ -105,7 +95,6 @@ static double kflop_of(const char *const *more)
         at--;
     }
     double kflop = strtod(at, NULL);
-    tn_text_done(&text);
     tn_profile_close(p);
     return kflop;
 }
@@ -120,25 +109,21 @@ TEST(a_short_last_batch_does_not_change_the_work_of_a_row)
 
 TEST(the_file_has_the_nodes_of_the_graph)
 {
-    char dir[256];
     char path[300];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     (void)snprintf(path, sizeof path, "%s/trace.json", dir);
     tn_profile *p = open_profile();
     assert_int_equal(record(NULL, p).status, TN_OK);
     tn_error err = {0};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_profile_write(p, path, &err), TN_OK);
     assert_int_equal(tn_file_read_all(path, 1 << 26, &text, &err), TN_OK);
-    tn_arena *arena = tn_arena_new(1 << 20);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 20);
     const tn_json *list = NULL;
     assert_int_equal(tn_json_parse(&list, text.data, text.size, arena, path, &err), TN_OK);
     assert_in(tn_text_str(&text), "\"name\":\"deep.1\",\"pid\":1,");
     assert_in(tn_text_str(&text), "\"cat\":\"backward\"");
-    tn_arena_free(arena);
-    tn_text_done(&text);
     tn_profile_close(p);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(a_run_that_fails_is_told_as_far_as_it_came)
@@ -151,12 +136,11 @@ TEST(a_run_that_fails_is_told_as_far_as_it_came)
     tn_profile_close(p);
     p = open_profile();
     assert_int_not_equal(record(no_data, p).status, TN_OK);
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_true(tn_profile_ended(p)); /* a table of hardly anything, and no totals */
     assert_int_equal(tn_profile_text(p, &text, &err), TN_OK);
     assert_null(strstr(tn_text_str(&text), "roofline"));
-    tn_text_done(&text);
     tn_profile_close(p);
 }
 
@@ -196,7 +180,7 @@ static void assert_verdict(const spent *main_thread, const char *want)
     static const spent parser[] = {{TN_PHASE_PARSE, 45}, {TN_PHASE_WAIT_INPUT, 5}, {TN_PHASES, 0}};
     tn_trace *t = NULL;
     tn_error err = {0};
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_trace_open(&t, 16, &err), TN_OK);
     t->begin = t->begin_ns = 0;
     t->end = RUN_TICKS;
@@ -212,7 +196,6 @@ static void assert_verdict(const spent *main_thread, const char *want)
     tn_bound_text(t, &effort, &text);
     assert_in(tn_text_str(&text), want);
     assert_int_equal(tn_text_str(&text)[text.size - 1], '\n');
-    tn_text_done(&text);
     tn_trace_close(t);
 }
 

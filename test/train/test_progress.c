@@ -4,9 +4,6 @@
 #include "support/mallocs.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 static const tn_bar_state half = {.epoch = 1,
                                   .epochs = 3,
                                   .step = 1200,
@@ -19,10 +16,9 @@ static const tn_bar_pace pace = {.rows_per_s = 61234, .eta_s = 192};
 
 static void assert_line(const tn_bar_state *s, uint32_t width, const char *want)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_bar_line(s, &pace, width, &t);
     assert_string_equal(tn_text_str(&t), want);
-    tn_text_done(&t);
 }
 
 TEST(a_wide_line_says_all)
@@ -43,11 +39,10 @@ TEST(a_narrow_line_leaves_out_what_matters_less_and_keeps_its_bar)
     assert_line(&half, 25, "epoch 1/3  42% [===>    ]");
     assert_line(&half, 12, "epoch 1/3  4");
     for (uint32_t width = 1; width < 150; width++) {
-        tn_text t = {0};
+        tn_text t CLEANUP(tn_text_done) = {0};
         tn_bar_line(&half, &pace, width, &t);
         assert_true(t.size <= width);
         assert_true(width < 25 || strstr(tn_text_str(&t), " [===") != NULL);
-        tn_text_done(&t);
     }
 }
 
@@ -74,10 +69,9 @@ TEST(what_is_not_known_is_left_out)
     s.epoch_done = (double)NAN;
     s.loss = (double)NAN;
     s.auc = (double)NAN;
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_bar_line(&s, &(tn_bar_pace){(double)NAN, (double)NAN}, 120, &t);
     assert_string_equal(tn_text_str(&t), "epoch 1/3  step 1200");
-    tn_text_done(&t);
 }
 
 typedef struct seen {
@@ -98,7 +92,7 @@ static void see(void *arg, const char *text, bool transient)
 TEST(a_terminal_sees_two_lines_per_second)
 {
     seen s = {0};
-    tn_bar bar;
+    tn_bar bar CLEANUP(tn_bar_done);
     tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .terminal = true, .width = 60}, NULL,
                 1000);
     for (uint32_t i = 0; i <= 10000; i++) {
@@ -110,7 +104,6 @@ TEST(a_terminal_sees_two_lines_per_second)
     assert_in_range(s.n, 18, 20);
     assert_true(s.transient);
     assert_true(strlen(s.text) <= 59); /* a full line would wrap on some terminals */
-    tn_bar_done(&bar);
 }
 
 TEST(elsewhere_a_line_comes_every_so_often_and_stays)
@@ -132,7 +125,7 @@ TEST(elsewhere_a_line_comes_every_so_often_and_stays)
 TEST(the_eta_follows_the_share_that_is_done)
 {
     seen s = {0};
-    tn_bar bar;
+    tn_bar bar CLEANUP(tn_bar_done);
     tn_bar_state at = half;
     at.rows = 5000000; /* resumed here */
     at.run_done = .5;
@@ -153,7 +146,6 @@ TEST(the_eta_follows_the_share_that_is_done)
         assert_true(i > 1 || bar.rows_per_s < 3000);
     }
     assert_true(fabs(bar.rows_per_s - 4000) < 10);
-    tn_bar_done(&bar);
 }
 
 TEST(where_a_run_may_end_early_time_is_told_to_the_end_of_the_epoch)
@@ -161,7 +153,7 @@ TEST(where_a_run_may_end_early_time_is_told_to_the_end_of_the_epoch)
     static const char *const want[] = {"loss",    "0:00:40", "0:00:30",
                                        "0:00:20", "0:00:10", "0:00:50"};
     seen s = {0};
-    tn_bar bar;
+    tn_bar bar CLEANUP(tn_bar_done);
     tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .every = 10}, NULL, 0);
     for (uint32_t i = 0; i < 6; i++) { /* a fifth of an epoch in ten seconds, of 20 epochs */
         const tn_bar_state at = {.epoch = 1 + i / 5,
@@ -172,13 +164,12 @@ TEST(where_a_run_may_end_early_time_is_told_to_the_end_of_the_epoch)
         tn_bar_draw(&bar, &at, 10. * (i + 1));
         assert_non_null(strstr(s.text, want[i]));
     }
-    tn_bar_done(&bar);
 }
 
 TEST(a_resumed_run_does_not_take_its_past_for_speed)
 {
     seen s = {0};
-    tn_bar bar;
+    tn_bar bar CLEANUP(tn_bar_done);
     tn_bar_state at = half;
     at.rows = 10000; /* of this process */
     at.run_done = .9;
@@ -190,13 +181,12 @@ TEST(a_resumed_run_does_not_take_its_past_for_speed)
     at.run_done += .01;
     tn_bar_draw(&bar, &at, 20);
     assert_non_null(strstr(s.text, "eta 0:01:30"));
-    tn_bar_done(&bar);
 }
 
 TEST(reading_before_the_first_step_counts_for_no_rate)
 {
     seen s = {0};
-    tn_bar bar;
+    tn_bar bar CLEANUP(tn_bar_done);
     tn_bar_state at = half;
     tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .terminal = true}, NULL, 0);
     tn_bar_begin(&bar, 60); /* a minute to fill the first window */
@@ -205,13 +195,12 @@ TEST(reading_before_the_first_step_counts_for_no_rate)
     at.rows = 1000;
     tn_bar_draw(&bar, &at, 61);
     assert_true(fabs(bar.rows_per_s - 1000) < 1e-6);
-    tn_bar_done(&bar);
 }
 
 TEST(a_warm_bar_allocates_nothing)
 {
     seen s = {0};
-    tn_bar bar;
+    tn_bar bar CLEANUP(tn_bar_done);
     tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .every = 10}, NULL, 0);
     tn_bar_draw(&bar, &half, 10);
     tn_bar_draw(&bar, &half, 20);
@@ -220,7 +209,6 @@ TEST(a_warm_bar_allocates_nothing)
         tn_bar_draw(&bar, &half, 10.0 * i);
     }
     assert_int_equal(tn_mallocs() - before, 0);
-    tn_bar_done(&bar);
 }
 
 TEST(counts_durations_and_sizes_are_short)
@@ -239,7 +227,7 @@ TEST(counts_durations_and_sizes_are_short)
         {7.4e9, "7.40G", "-:--:--", "7.4 GB"},
     };
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
-        tn_text t = {0};
+        tn_text t CLEANUP(tn_text_done) = {0};
         tn_put_count(&t, want[i].value);
         assert_string_equal(tn_text_str(&t), want[i].count);
         tn_text_clear(&t);
@@ -248,6 +236,5 @@ TEST(counts_durations_and_sizes_are_short)
         tn_text_clear(&t);
         tn_put_bytes(&t, want[i].value);
         assert_string_equal(tn_text_str(&t), want[i].bytes);
-        tn_text_done(&t);
     }
 }

@@ -15,9 +15,6 @@
 #include "train/golden.h"
 #include "train/trainrun.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { MORE_MAX = 12, DIM_MAX = 64 };
 
 /* A run of 24 steps and its folder of exports, `<dir>/to`. */
@@ -49,16 +46,14 @@ static trainrun do_run(const run *r, const char *every, const char *const *more,
 static void run_well(const run *r, const char *every, const char *const *more)
 {
     const trainrun o = do_run(r, every, more, NULL);
-    if (o.status != TN_OK) {
-        fail_msg("%s", o.text);
-    }
+    assert_ok(o.status, o.text);
 }
 
 /* The id in LATEST; "": there is none. */
 static void latest(const run *r, char id[TN_MODEL_ID_TEXT])
 {
     char path[TN_PATH_SIZE];
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_path_join(r->to, "LATEST", path, NULL), TN_OK);
     id[0] = '\0';
     if (tn_file_read_all(path, 64, &text, NULL) == TN_OK) {
@@ -66,7 +61,6 @@ static void latest(const run *r, char id[TN_MODEL_ID_TEXT])
         memcpy(id, tn_text_str(&text), TN_MODEL_ID_TEXT - 1);
         id[TN_MODEL_ID_TEXT - 1] = '\0';
     }
-    tn_text_done(&text);
 }
 
 /* The chain that LATEST names, newest first; fails where a layer is missing. */
@@ -78,18 +72,15 @@ static tn_dict_stack chain(const run *r)
     tn_error err = {0};
     latest(r, id);
     assert_int_equal(tn_path_join(r->to, id, path, NULL), TN_OK);
-    if (tn_dict_stack_open(&stack, path, "dict.tnd", TN_VERIFY_FULL, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_dict_stack_open(&stack, path, "dict.tnd", TN_VERIFY_FULL, &err), err.text);
     return stack;
 }
 
 static uint32_t count_in(const char *folder)
 {
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(folder, &names, &n, NULL), TN_OK);
-    tn_text_done(&names);
     return n;
 }
 
@@ -97,7 +88,7 @@ static uint32_t count_in(const char *folder)
  * sums of all its files. */
 static void assert_same_exports(const run *a, const run *b)
 {
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(a->to, &names, &n, NULL), TN_OK);
     assert_int_equal(count_in(b->to), n);
@@ -118,7 +109,6 @@ static void assert_same_exports(const run *a, const run *b)
         tn_text_done(&text[0]);
         tn_text_done(&text[1]);
     }
-    tn_text_done(&names);
 }
 
 /* ---- base and deltas ---- */
@@ -131,18 +121,15 @@ static void export_whole(const run *r, uint32_t n, char path[TN_PATH_SIZE])
     tn_error err = {0};
     tn_exported made;
     tn_diag diag = {0};
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const tn_binder b = {.arena = arena, .diag = &diag};
     (void)snprintf(checkpoint, sizeof checkpoint, "%s/ckpt-%u", r->dir, n);
     assert_int_equal(tn_path_join(r->dir, "whole", to, NULL), TN_OK);
     const tn_export_request request = {.checkpoint = checkpoint, .to = to, .binder = &b};
     const tn_model_plan *plan =
         golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", NULL});
-    if (tn_export(plan, &request, &made, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_export(plan, &request, &made, &err), err.text);
     memcpy(path, made.path, sizeof made.path);
-    tn_arena_free(arena);
 }
 
 /* Both have the same keys with the same weights. */
@@ -441,7 +428,7 @@ TEST(an_export_that_a_signal_ends_is_owed)
     tn_run_state at = {.steps = 24};
     tn_publisher *p = NULL;
     tn_error err = {0};
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const char *const words[] = {"model.dropout=0.2", "export.every=8steps", r.option, NULL};
     const tn_publisher_opts opts = {
         .plan = golden_plan(arena, "deepfm_bn", words), .dir = r.dir, .state = &at, .stop = &stop};
@@ -453,6 +440,5 @@ TEST(an_export_that_a_signal_ends_is_owed)
     assert_string_equal(at.export.newest, "");
     tn_publisher_close(p);
     assert_int_equal(count_in(r.to), 0);
-    tn_arena_free(arena);
     tn_tmpdir_remove(r.dir);
 }

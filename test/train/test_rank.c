@@ -10,10 +10,6 @@
 #include "train/config/rank.h"
 #include "train/config/run.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 typedef struct seat {
     tn_arena *arena;
     tn_diag diag;
@@ -114,12 +110,11 @@ TEST(what_several_processes_cannot_do_is_refused)
 
 TEST(a_folder_that_is_in_use_is_refused_before_anybody_starts)
 {
-    char dir[256];
     char sockets[300];
     tn_lock *lock = NULL;
     tn_error err = {0};
     tn_run run = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     run.run.dir = dir;
     (void)snprintf(sockets, sizeof sockets, "%s/eval/sockets", dir);
     assert_int_equal(tn_rank_prepare(&run, 2, NULL, &err), TN_OK);
@@ -135,5 +130,4 @@ TEST(a_folder_that_is_in_use_is_refused_before_anybody_starts)
     assert_int_equal(tn_rank_prepare(&run, 2, "eval", &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "in use by another group of processes: '3.lock' is locked"));
     tn_lock_release(lock);
-    tn_tmpdir_remove(dir);
 }

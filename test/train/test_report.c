@@ -6,10 +6,6 @@
 #include "support/tmpdir.h"
 #include "train/trainrun.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { STEPS = 8 }; /* of an epoch */
 
 static char dir[256];
@@ -35,9 +31,7 @@ FIXTURE(set_up, tear_down);
 static void train(const char *const *more)
 {
     trainrun o = trainrun_show(dir, more, &shown);
-    if (o.status != TN_OK) {
-        fail_msg("%s", o.text);
-    }
+    assert_ok(o.status, o.text);
 }
 
 /* The line that begins with `begin`; there is one. */
@@ -61,9 +55,7 @@ static const char *only_line(const char *begin)
 
 static void assert_has(const char *line, const char *text)
 {
-    if (strstr(line, text) == NULL) {
-        fail_msg("no '%s' in: %s", text, line);
-    }
+    assert_says(line, text);
 }
 
 /* The first percentages of an epoch are estimated; all rows are read before the first step. */
@@ -144,14 +136,12 @@ static void name_members(const tn_json *value, tn_text *out)
 
 static void assert_members(const char *text, size_t size, const char *want)
 {
-    tn_arena *arena = tn_arena_new(1 << 14);
-    tn_text got = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
+    tn_text got CLEANUP(tn_text_done) = {0};
     const tn_json *json = NULL;
     assert_int_equal(tn_json_parse(&json, text, size, arena, "a record", NULL), TN_OK);
     name_members(json, &got);
     assert_string_equal(tn_text_str(&got), want);
-    tn_text_done(&got);
-    tn_arena_free(arena);
 }
 
 /* The nth line of this kind. */
@@ -176,7 +166,7 @@ static void assert_record(const tn_text *log, const char *kind, const char *want
 
 TEST(every_record_has_its_documented_members)
 {
-    tn_text log = {0};
+    tn_text log CLEANUP(tn_text_done) = {0};
     train((const char *const[]){"eval.metrics=[auc,ks]", "eval.slices=[city]", "log.every=0s",
                                 "run.deterministic=true", NULL});
     read_file("metrics.jsonl", &log);
@@ -194,7 +184,6 @@ TEST(every_record_has_its_documented_members)
     assert_record(&log, "ckpt", HEAD "name delta bytes rows seconds stall_ms");
     assert_record(&log, "table", HEAD "created admitted expired evicted rows bytes");
     assert_record(&log, "end", HEAD "status exit_code seconds");
-    tn_text_done(&log);
 }
 
 /* The only event file of a folder of tb. */
@@ -203,13 +192,12 @@ static void read_events(const char *run, tn_text *out)
     char folder[TN_PATH_SIZE];
     char path[TN_PATH_SIZE];
     uint32_t n = 0;
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     (void)snprintf(folder, sizeof folder, "%s/tb/%s", dir, run);
     assert_int_equal(tn_dir_list(folder, &names, &n, NULL), TN_OK);
     assert_int_equal(n, 1);
     assert_int_equal(tn_path_join(folder, tn_text_str(&names), path, NULL), TN_OK);
     assert_int_equal(tn_file_read_all(path, 1 << 24, out, NULL), TN_OK);
-    tn_text_done(&names);
 }
 
 /* A tag is a text with its size before it. */
@@ -245,7 +233,7 @@ TEST(a_chart_has_the_loss_of_training_and_of_validation)
 
 TEST(the_summary_has_its_documented_members)
 {
-    tn_text summary = {0};
+    tn_text summary CLEANUP(tn_text_done) = {0};
     train((const char *const[]){"eval.metrics=[copc,ks]", "embedding.memory=none", NULL});
     read_file("summary.json", &summary);
     assert_members(summary.data, summary.size,
@@ -274,12 +262,11 @@ TEST(the_summary_has_its_documented_members)
     assert_non_null(strstr(text, ",\"warnings\":[\"24 steps in all: the model has hardly begun to "
                                  "learn; a larger train.epochs (it is 3) or a smaller train.batch "
                                  "(it is 32) would help\"]}\n"));
-    tn_text_done(&summary);
 }
 
 TEST(the_summary_of_a_failed_run_says_why)
 {
-    tn_text summary = {0};
+    tn_text summary CLEANUP(tn_text_done) = {0};
     trainrun o = trainrun_do(
         dir, (const char *const[]){"data.bad_records_max=0", "data.valid=/nonexistent", NULL},
         NULL);
@@ -287,7 +274,6 @@ TEST(the_summary_of_a_failed_run_says_why)
     read_file("summary.json", &summary);
     assert_non_null(strstr(summary.data, "\"status\":\"failed\",\"exit_code\":"));
     assert_non_null(strstr(summary.data, ",\"error\":\""));
-    tn_text_done(&summary);
 }
 
 /* Of 30 evaluations after 8 steps each, that of step 104 is the first that may tell it. */

@@ -12,8 +12,6 @@
 #include "train/trainrun.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,24 +20,22 @@
 static bool says(const char *dir, const char *file, const char *words)
 {
     char path[TN_PATH_SIZE];
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_path_join(dir, file, path, &err), TN_OK);
     assert_int_equal(tn_file_read_all(path, 1 << 24, &text, &err), TN_OK);
     bool found = strstr(tn_text_str(&text), words) != NULL;
-    tn_text_done(&text);
     return found;
 }
 
 /* The rows as `name` in `dir`. */
 static void put_rows(const char *dir, const char *name, char path[TN_PATH_SIZE])
 {
-    tn_text rows = {0};
+    tn_text rows CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, &err), TN_OK);
     assert_int_equal(tn_path_join(dir, name, path, &err), TN_OK);
     assert_int_equal(tn_file_replace(path, rows.data, rows.size, &err), TN_OK);
-    tn_text_done(&rows);
 }
 
 /* ---- what several readers left ---- */
@@ -63,10 +59,9 @@ static uint64_t leave_pattern(const char *dir)
 {
     enum { WITHIN = 5 };
     static const tn_part_state states[] = {TN_PART_DONE, TN_PART_FREE, TN_PART_DEALT};
-    sharekit k;
     tn_saved saved;
-    tn_text rows = {0};
-    sharekit_open(&k, dir, 1, (const char *const[]){PARTS, NULL});
+    tn_text rows CLEANUP(tn_text_done) = {0};
+    OPEN(sharekit, k, dir, 1, (const char *const[]){PARTS, NULL});
     assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, NULL), TN_OK);
     sharekit_learn(&k, 2);
     uint64_t records = k.state.samples;
@@ -90,8 +85,6 @@ static uint64_t leave_pattern(const char *dir)
         fail_msg("not saved");
     }
     assert_true(says(dir, "ckpt-1/MANIFEST", "],\"shuffle\":100}"));
-    sharekit_close(&k);
-    tn_text_done(&rows);
     return records;
 }
 
@@ -112,9 +105,7 @@ TEST(a_run_alone_reads_what_several_readers_left)
             assert_int_equal(o.status, TN_OK);
         }
         o = trainrun_do(dir[i], (const char *const[]){PARTS, "train.epochs=1", NULL}, NULL);
-        if (o.status != TN_OK) {
-            fail_msg("%s", o.text);
-        }
+        assert_ok(o.status, o.text);
         (void)snprintf(samples, sizeof samples, "\"samples\":\"%llu\"",
                        (unsigned long long)records);
         if (!says(dir[i], "summary.json", samples)) {
@@ -131,8 +122,7 @@ TEST(a_run_alone_reads_what_several_readers_left)
 
 TEST(parts_that_several_left_keep_their_order)
 {
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     (void)leave_pattern(dir);
     trainrun o = trainrun_do(dir, (const char *const[]){PARTS, "data.shuffle=50", NULL}, NULL);
     assert_int_equal(o.status, TN_E_CONFIG);
@@ -140,15 +130,13 @@ TEST(parts_that_several_left_keep_their_order)
     o = trainrun_do(dir, (const char *const[]){PARTS, "data.part_bytes=4KiB", NULL}, NULL);
     assert_int_equal(o.status, TN_E_DATA);
     assert_non_null(strstr(o.text, "was cut into other parts"));
-    tn_tmpdir_remove(dir);
 }
 
 /* ---- what may change ---- */
 
 TEST(another_seed_within_an_epoch_is_refused)
 {
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     trainrun o = trainrun_do(dir, (const char *const[]){"train.max_steps=3", NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
     o = trainrun_do(dir, (const char *const[]){"run.seed=7", NULL}, NULL);
@@ -156,17 +144,14 @@ TEST(another_seed_within_an_epoch_is_refused)
     assert_non_null(strstr(o.text, "run.seed is 7, in checkpoint 1 42"));
     o = trainrun_do(dir, (const char *const[]){"train.epochs=1", NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(other_files_within_an_epoch_are_refused)
 {
-    char dir[256];
-    char data[256];
     char path[TN_PATH_SIZE];
     char train[300];
-    tn_tmpdir_make(dir);
-    tn_tmpdir_make(data);
+    TMPDIR(dir);
+    TMPDIR(data);
     put_rows(data, "b.tsv", path);
     put_rows(data, "c.tsv", path);
     (void)snprintf(train, sizeof train, "data.train=%s/*.tsv", data);
@@ -187,8 +172,6 @@ TEST(other_files_within_an_epoch_are_refused)
         dir, (const char *const[]){train, "train.epochs=4", "data.changed=accept", NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
     assert_true(says(dir, "metrics.jsonl", "\"text\":\"the training data have changed since"));
-    tn_tmpdir_remove(data);
-    tn_tmpdir_remove(dir);
 }
 
 /* ---- which data ---- */
@@ -202,24 +185,22 @@ static const tn_sources *look(const char *path, tn_arena *arena)
 
 static bool differ(const tn_sources *was, const tn_sources *now, const char *words)
 {
-    tn_text how = {0};
+    tn_text how CLEANUP(tn_text_done) = {0};
     bool other = tn_sources_differ(was, now, &how);
     if (other && strstr(tn_text_str(&how), words) == NULL) {
         fail_msg("%s", tn_text_str(&how));
     }
-    tn_text_done(&how);
     return other;
 }
 
 /* The same through sources.jsonl. */
 static const tn_sources *written(const tn_sources *s, tn_arena *arena)
 {
-    tn_text lines = {0};
+    tn_text lines CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     const tn_sources *back = NULL;
     assert_int_equal(tn_sources_write(s, &lines, &err), TN_OK);
     assert_int_equal(tn_sources_read(&back, &lines, "sources.jsonl", arena, &err), TN_OK);
-    tn_text_done(&lines);
     return back;
 }
 
@@ -227,13 +208,12 @@ TEST(a_file_is_what_is_in_it)
 {
     enum { SIZE = 1 << 20 };
     static const size_t seen[] = {0, 9000, 20000, SIZE - 1};
-    char data[256];
     char path[TN_PATH_SIZE];
     char moved[TN_PATH_SIZE];
-    char *bytes = tn_alloc(1, SIZE, "a file");
+    char *bytes FREED(tn_free) = tn_alloc(1, SIZE, "a file");
     tn_error err = {0};
-    tn_tmpdir_make(data);
-    tn_arena *arena = tn_arena_new(1 << 16);
+    TMPDIR(data);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     assert_int_equal(tn_path_join(data, "a.tsv", path, &err), TN_OK);
     assert_int_equal(tn_path_join(data, "b.tsv", moved, &err), TN_OK);
     memset(bytes, 'x', SIZE);
@@ -254,16 +234,13 @@ TEST(a_file_is_what_is_in_it)
     }
     assert_int_equal(tn_file_replace(path, bytes, SIZE - 1, &err), TN_OK);
     assert_true(differ(was, look(path, arena), "has 1048575 bytes, 1048576 before"));
-    tn_arena_free(arena);
-    tn_free(bytes);
-    tn_tmpdir_remove(data);
 }
 
 /* As an ETag of a store says it: of the same length, another version. */
 TEST(an_object_is_of_its_version)
 {
     static const char *const uri[] = {"http://h/a.tsv"};
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     tn_source_id id = {.known = true, .tagged = true, .bytes = 100, .hash = 7};
     const tn_sources *was = written(&(tn_sources){.n = 1, .uri = uri, .id = &id}, arena);
     assert_true(was->id[0].tagged && !was->id[0].hashed);
@@ -273,33 +250,28 @@ TEST(an_object_is_of_its_version)
     id.hashed = true; /* bytes, which no version can be compared with */
     id.tagged = false;
     assert_false(differ(was, &(tn_sources){.n = 1, .uri = uri, .id = &id}, ""));
-    tn_arena_free(arena);
 }
 
 TEST(lines_of_earlier_versions_tell_sizes)
 {
     static const char old[] = "{\"uri\":\"" ROWS "\",\"bytes\":\"%zu\",\"tag\":\"%u\"}\n";
     char line[200];
-    tn_text rows = {0};
+    tn_text rows CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, &err), TN_OK);
     for (uint32_t i = 0; i < 3; i++) { /* as it is; shorter; of a source that was not known */
         const tn_sources *was = NULL;
-        tn_text lines = {0};
+        tn_text lines CLEANUP(tn_text_done) = {0};
         (void)snprintf(line, sizeof line, old, rows.size + (i > 0), i < 2 ? 17U : 0U);
         tn_text_adds(&lines, line);
         assert_int_equal(tn_sources_read(&was, &lines, "sources.jsonl", arena, &err), TN_OK);
         assert_int_equal(differ(was, look(ROWS, arena), "bytes, "), i == 1);
-        tn_text_done(&lines);
     }
-    tn_text lines = {0};
+    tn_text lines CLEANUP(tn_text_done) = {0};
     const tn_sources *none = NULL;
     tn_text_adds(&lines, "{\"uri\":\"a\",\"hash\":\"12\"}\n");
     assert_int_equal(tn_sources_read(&none, &lines, "sources.jsonl", arena, &err), TN_E_CKPT);
-    tn_text_done(&lines);
-    tn_text_done(&rows);
-    tn_arena_free(arena);
 }
 
 /* Validation rows that come by a pipe: when somebody has begun to read them, the training file
@@ -332,7 +304,7 @@ static tn_status change_and_write(void *arg, tn_error *err)
 static trainrun run_with_change(const char *dir, const char *path, const char *const *opts)
 {
     int ends[2];
-    tn_text rows = {0};
+    tn_text rows CLEANUP(tn_text_done) = {0};
     change c = {.path = path, .stdin_before = dup(STDIN_FILENO)};
     assert_int_equal(pipe(ends), 0);
     c.from = ends[0];
@@ -351,7 +323,6 @@ static trainrun run_with_change(const char *dir, const char *path, const char *c
     (void)close(c.stdin_before);
     (void)close(c.from);
     tn_text_done(&c.rows);
-    tn_text_done(&rows);
     return o;
 }
 
@@ -364,12 +335,10 @@ TEST(files_that_change_while_they_are_read_are_noticed)
         {"eval.every=1epoch", "train.epochs=2", "have changed since the epoch before: "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char dir[256];
-        char data[256];
         char path[TN_PATH_SIZE];
         char train[TN_PATH_SIZE + 16];
-        tn_tmpdir_make(dir);
-        tn_tmpdir_make(data);
+        TMPDIR(dir);
+        TMPDIR(data);
         put_rows(data, "a.tsv", path);
         (void)snprintf(train, sizeof train, "data.train=%s", path);
         const char *const opts[] = {train, "data.valid=-", cases[i].every, cases[i].epochs, NULL};
@@ -379,16 +348,14 @@ TEST(files_that_change_while_they_are_read_are_noticed)
             strstr(o.text, "\nhint: data.changed=accept") == NULL) {
             fail_msg("%s", o.text);
         }
-        tn_tmpdir_remove(data);
-        tn_tmpdir_remove(dir);
     }
 }
 
 /* A line that is no record behind every ninth row. */
 static uint32_t put_bad_rows(const char *dir, char path[TN_PATH_SIZE])
 {
-    tn_text rows = {0};
-    tn_text bad = {0};
+    tn_text rows CLEANUP(tn_text_done) = {0};
+    tn_text bad CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     uint32_t n = 0;
     uint32_t n_bad = 0;
@@ -402,49 +369,40 @@ static uint32_t put_bad_rows(const char *dir, char path[TN_PATH_SIZE])
     }
     assert_int_equal(tn_path_join(dir, "bad.tsv", path, &err), TN_OK);
     assert_int_equal(tn_file_replace(path, bad.data, bad.size, &err), TN_OK);
-    tn_text_done(&rows);
-    tn_text_done(&bad);
     return n_bad;
 }
 
 TEST(records_are_counted_once_behind_bad_ones)
 {
     static const char *const windows[] = {"data.shuffle=0", "data.shuffle=30", "data.shuffle=1000"};
-    char data[256];
     char path[TN_PATH_SIZE];
     char train[TN_PATH_SIZE + 16];
     char samples[64];
-    tn_tmpdir_make(data);
+    TMPDIR(data);
     const uint32_t n_bad = put_bad_rows(data, path);
     (void)snprintf(train, sizeof train, "data.train=%s", path);
     (void)snprintf(samples, sizeof samples, "\"samples\":\"%u\"", 2 * (256 + n_bad));
     for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
         static const char *const ends[] = {"train.max_steps=3", "train.max_steps=6",
                                            "train.max_steps=13", "train.epochs=2"};
-        char dir[256];
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
             trainrun o = trainrun_do(dir,
                                      (const char *const[]){train, windows[i], "train.epochs=2",
                                                            "data.bad_records_max=1000", ends[k],
                                                            "data.part_bytes=8KiB", NULL},
                                      NULL);
-            if (o.status != TN_OK) {
-                fail_msg("%s", o.text);
-            }
+            assert_ok(o.status, o.text);
         }
         if (!says(dir, "summary.json", samples)) {
             fail_msg("%s: not %s", windows[i], samples);
         }
-        tn_tmpdir_remove(dir);
     }
-    tn_tmpdir_remove(data);
 }
 
 TEST(another_metric_to_watch_begins_anew)
 {
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     trainrun o = trainrun_do(
         dir, (const char *const[]){"train.epochs=1", "train.stop={monitor: valid.copc}", NULL},
         NULL);
@@ -456,18 +414,15 @@ TEST(another_metric_to_watch_begins_anew)
     assert_int_equal(o.status, TN_OK);
     assert_true(says(dir, "summary.json", "\"best\":{\"name\":\"auc\",\"value\":0."));
     assert_true(says(dir, "summary.json", "\"step\":16}"));
-    tn_tmpdir_remove(dir);
 }
 
 TEST(an_old_checkpoint_that_cannot_be_removed_is_no_failure)
 {
-    char dir[256];
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     assert_int_equal(tn_failpoint_set("ckpt.before_prune:EIO", &err), TN_OK);
     trainrun o = trainrun_do(dir, (const char *const[]){"checkpoint.keep=1", NULL}, NULL);
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(o.hash, trainrun_hash(NULL));
-    tn_tmpdir_remove(dir);
 }

@@ -5,8 +5,6 @@
 #include "support/test.h"
 #include "train/scoredkit.h"
 
-#include <string.h>
-
 enum { ROWS = 600, RANKS_MAX = 5 };
 
 /* Runs of rows are dealt to ranks, as parts are. */
@@ -101,7 +99,7 @@ static tn_score_merge *merge_of(world *w, uint32_t ranks)
 /* Batches of rank 0 hold rows of several runs, as readers fill them. */
 static tn_status run(world *w, tn_score_merge *m, tn_error *err)
 {
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_scored_rows rows = {.form = &w->form};
     tn_status status = TN_OK;
     for (uint32_t from = 0; from < ROWS && status == TN_OK;) {
@@ -118,7 +116,6 @@ static tn_status run(world *w, tn_score_merge *m, tn_error *err)
         status = tn_score_merge_own(m, &rows.scores, err);
     }
     tn_scored_rows_done(&rows);
-    tn_text_done(&bytes);
     return status == TN_OK ? tn_score_merge_end(m, err) : status;
 }
 
@@ -126,20 +123,19 @@ TEST(rows_of_all_ranks_come_in_the_order_of_the_data)
 {
     for (uint32_t ranks = 1; ranks <= RANKS_MAX; ranks++) {
         for (uint64_t seed = 0; seed < 3; seed++) {
-            world w = {0};
+            world w CLEANUP(close_world) = {0};
             open_world(&w, 100 + 10 * ranks + seed, ranks);
             tn_score_merge *m = merge_of(&w, ranks);
             assert_int_equal(run(&w, m, NULL), TN_OK);
             assert_int_equal(w.seen, ROWS);
             tn_score_merge_done(m);
-            close_world(&w);
         }
     }
 }
 
 TEST(a_rank_may_have_no_rows)
 {
-    world w = {0};
+    world w CLEANUP(close_world) = {0};
     open_world(&w, 7, 1); /* rank 0 has them all, 1 and 2 none */
     tn_score_merge *m = merge_of(&w, 3);
     assert_int_equal(run(&w, m, NULL), TN_OK);
@@ -152,7 +148,6 @@ TEST(a_rank_may_have_no_rows)
     assert_int_equal(tn_score_merge_end(m, NULL), TN_OK);
     assert_int_equal(w.seen, ROWS);
     tn_score_merge_done(m);
-    close_world(&w);
 }
 
 TEST(every_failure_is_handed_on)
@@ -180,7 +175,7 @@ TEST(every_failure_is_handed_on)
 
 TEST(rows_of_a_peer_must_be_in_order)
 {
-    world w = {0};
+    world w CLEANUP(close_world) = {0};
     tn_error err = {0};
     open_world(&w, 11, 1);
     const tn_scores *late = scoredkit_part(&w.kit, w.all, 30, 20);
@@ -193,7 +188,6 @@ TEST(rows_of_a_peer_must_be_in_order)
     assert_string_equal(err.text, "rank 1 sends scored rows out of order");
     tn_score_merge_done(m);
     tn_text_clear(&w.of[1]);
-    close_world(&w);
 }
 
 static tn_status more_noise(void *arg, uint32_t other, tn_text *out, tn_error *err)
@@ -207,12 +201,11 @@ static tn_status more_noise(void *arg, uint32_t other, tn_text *out, tn_error *e
 
 TEST(bytes_that_are_no_rows_end_it)
 {
-    world w = {0};
+    world w CLEANUP(close_world) = {0};
     open_world(&w, 13, 1);
     const tn_score_merge_opts opts = {
         .form = w.form, .others = 1, .more = more_noise, .take = take, .arg = &w};
     tn_score_merge *m = tn_score_merge_new(&opts, w.kit.arena);
     assert_int_equal(tn_score_merge_end(m, NULL), TN_E_PEER);
     tn_score_merge_done(m);
-    close_world(&w);
 }

@@ -5,8 +5,6 @@
 #include "support/test.h"
 #include "train/scoredkit.h"
 
-#include <string.h>
-
 enum { HOLD = 1 << 25, ROWS = 300, ORDERS_MAX = 400 };
 
 /* Rank 0 as this rank sees it: how it orders is said beforehand. */
@@ -101,7 +99,7 @@ static void assert_all_came(const world *w)
 
 TEST(rows_wait_until_rank_0_asks)
 {
-    world w = {.patient = 3};
+    world w CLEANUP(close_world) = {.patient = 3};
     open_world(&w, HOLD);
     assert_int_equal(score(&w, 32, NULL), TN_OK);
     assert_int_equal(w.orders, 0);
@@ -109,24 +107,22 @@ TEST(rows_wait_until_rank_0_asks)
     assert_all_came(&w);
     assert_int_equal(w.empty, 1); /* that there are no more */
     assert_true(w.answers > 10);
-    close_world(&w);
 }
 
 TEST(rank_0_may_be_the_faster_one)
 {
-    world w = {.hastens = true, .most = 1};
+    world w CLEANUP(close_world) = {.hastens = true, .most = 1};
     open_world(&w, HOLD);
     assert_int_equal(score(&w, 10, NULL), TN_OK);
     assert_int_equal(w.answers, ROWS / 10); /* one row behind each batch */
     assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_OK);
     assert_int_equal(w.answers, ROWS + 1);
     assert_all_came(&w);
-    close_world(&w);
 }
 
 TEST(no_more_than_so_much_is_held)
 {
-    world w = {.most = 1000};
+    world w CLEANUP(close_world) = {.most = 1000};
     open_world(&w, 4000);
     assert_int_equal(score(&w, 5, NULL), TN_OK);
     assert_true(w.orders > 3);
@@ -136,23 +132,21 @@ TEST(no_more_than_so_much_is_held)
     tn_text_done(&all);
     assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_OK);
     assert_all_came(&w);
-    close_world(&w);
 }
 
 TEST(a_rank_without_rows_says_so)
 {
-    world w = {0};
+    world w CLEANUP(close_world) = {0};
     open_world(&w, HOLD);
     assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_OK);
     assert_int_equal(w.answers, 1);
     assert_int_equal(w.empty, 1);
-    close_world(&w);
 }
 
 TEST(another_order_means_that_rank_0_has_given_up)
 {
     for (uint32_t at = 1; at <= 3; at++) {
-        world w = {.other_at = at};
+        world w CLEANUP(close_world) = {.other_at = at};
         open_world(&w, 100);
         assert_int_equal(score(&w, 50, NULL), TN_END);
         assert_int_equal(w.answers, at - 1);
@@ -161,23 +155,20 @@ TEST(another_order_means_that_rank_0_has_given_up)
         const tn_order_note *instead = &w.h.instead;
         assert_int_equal(instead->what, TN_ORDER_MARK);
         assert_int_equal(instead->number, 77);
-        close_world(&w);
     }
-    world w = {.other_at = 1}; /* behind the last row */
+    world w CLEANUP(close_world) = {.other_at = 1}; /* behind the last row */
     open_world(&w, HOLD);
     assert_int_equal(score(&w, 50, NULL), TN_OK);
     assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_END);
-    close_world(&w);
 }
 
 TEST(a_group_that_ends_ends_the_wait)
 {
     tn_error err = {0};
-    world w = {.ends = TN_E_PEER};
+    world w CLEANUP(close_world) = {.ends = TN_E_PEER};
     open_world(&w, 100);
     assert_int_equal(score(&w, 50, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 0 is lost");
-    close_world(&w);
 }
 
 static tn_status odd_order(void *arg, bool wait, tn_order_note *out, tn_error *err)
@@ -192,10 +183,9 @@ static tn_status odd_order(void *arg, bool wait, tn_order_note *out, tn_error *e
 TEST(rank_0_must_say_how_much_it_wants)
 {
     tn_error err = {0};
-    world w = {0};
+    world w CLEANUP(close_world) = {0};
     open_world(&w, HOLD);
     w.h.line.order = odd_order;
     assert_int_equal(score(&w, 50, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 0 does not say how many rows it wants");
-    close_world(&w);
 }

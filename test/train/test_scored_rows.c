@@ -7,9 +7,6 @@
 #include "support/test.h"
 #include "train/scoredkit.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { ROWS = 200 };
 
 static scoredkit k;
@@ -17,24 +14,18 @@ static tn_scored_form form;
 static tn_scored_rows rows = {.form = &form};
 static tn_text bytes;
 
-static int set_up(void **state)
+SET_UP
 {
-    (void)state;
     scoredkit_open(&k);
     form = tn_scored_form_of(k.run, k.schema, true, k.arena);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
-    (void)state;
     tn_scored_rows_done(&rows);
     tn_text_done(&bytes);
     scoredkit_close(&k);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static void add(const tn_scores *scores)
 {

@@ -9,9 +9,6 @@
 #include "train/config/config.h"
 #include "train/config/run.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char *no_format(const char *format)
 {
     (void)format;
@@ -40,15 +37,15 @@ static void print(tn_text *out, const tn_tree *tree, bool sources)
 
 static void check(const char *path)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
-    tn_diag diag = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     const tn_config_in in = {.fields = tn_run_fields, .presets = &presets, .path = path};
     const tn_tree *tree = tn_config_load(&in, arena, &diag);
     bind(path, tree, arena, &diag);
 
-    tn_text with_sources = {0};
-    tn_text once = {0};
-    tn_text twice = {0};
+    tn_text with_sources CLEANUP(tn_text_done) = {0};
+    tn_text once CLEANUP(tn_text_done) = {0};
+    tn_text twice CLEANUP(tn_text_done) = {0};
     print(&with_sources, tree, true);
     const tn_yaml_in printed = {with_sources.data, with_sources.size, "printed", true, NULL, 0};
     const tn_tree *again = tn_yaml_read(arena, &diag, &printed);
@@ -56,24 +53,16 @@ static void check(const char *path)
     print(&once, tree, false);
     print(&twice, again, false);
     assert_string_equal(tn_text_str(&once), tn_text_str(&twice));
-
-    tn_text_done(&with_sources);
-    tn_text_done(&once);
-    tn_text_done(&twice);
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
 }
 
 /* Checks the files of a folder; returns how many. Those called common.yaml are parts of others. */
 static uint32_t check_folder(const char *folder)
 {
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     uint32_t n = 0;
     uint32_t checked = 0;
-    if (tn_dir_list(folder, &names, &n, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_dir_list(folder, &names, &n, &err), err.text);
     const char *name = tn_text_str(&names);
     for (uint32_t i = 0; i < n; i++, name += strlen(name) + 1) {
         const char *end = strrchr(name, '.');
@@ -84,7 +73,6 @@ static uint32_t check_folder(const char *folder)
             checked++;
         }
     }
-    tn_text_done(&names);
     return checked;
 }
 

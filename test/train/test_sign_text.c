@@ -13,9 +13,6 @@
 #include "metrics/slices.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char config[] =
     "{data: {format: csv}, slots: [{name: city, type: str, list: \"|\"}, {name: n, type: int}, "
     "{name: tag, type: str}]}";
@@ -35,7 +32,7 @@ typedef struct place {
     tn_error err;
 } place;
 
-static int set_up(void **state)
+SET_UP
 {
     static place p;
     p = (place){.arena = tn_arena_new(1 << 14)};
@@ -46,22 +43,18 @@ static int set_up(void **state)
     const tn_tree *tree = tn_yaml_read(p.arena, &p.diag, &in);
     const tn_binder binder = {.arena = p.arena, .diag = &p.diag};
     *state = &p;
-    return tn_file_replace(p.path, rows, sizeof rows - 1, &p.err) == TN_OK &&
-                   tn_dataset_bind(&p.data, tree, 0, TN_TARGET_CLICK, &binder, &p.err) == TN_OK
-               ? 0
-               : 1;
+    assert_ok(tn_file_replace(p.path, rows, sizeof rows - 1, &p.err) == TN_OK &&
+                  tn_dataset_bind(&p.data, tree, 0, TN_TARGET_CLICK, &binder, &p.err),
+              p.err.text);
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     place *p = *state;
     tn_tmpdir_remove(p->dir);
     tn_diag_done(&p->diag);
     tn_arena_free(p->arena);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static uint64_t hash(const char *word)
 {
@@ -101,9 +94,8 @@ static tn_sign_words *search(place *p, uint32_t most, tn_slices **slices, uint32
     return words;
 }
 
-TEST(hashes_get_their_words_and_numbers_need_none)
+TEST_ON(place *p, hashes_get_their_words_and_numbers_need_none)
 {
-    place *p = *state;
     const uint64_t cities[] = {hash("Rome"),     hash("Lima"),  hash("Oslo"),
                                hash("Atlantis"), hash("Paris"), hash("x")};
     const uint64_t numbers[] = {7};
@@ -133,11 +125,10 @@ TEST(hashes_get_their_words_and_numbers_need_none)
     tn_slices_free(slices[1]);
 }
 
-TEST(a_long_word_ends_with_a_whole_character)
+TEST_ON(place *p, a_long_word_ends_with_a_whole_character)
 {
-    place *p = *state;
     char word[TN_SIGN_WORD_MAX + 2] = "";
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     memset(word, 'a', TN_SIGN_WORD_MAX - 1);
     memcpy(word + TN_SIGN_WORD_MAX - 1, "\xc3\xa9", 3);
     tn_text_addf(&text, "label,city,n,tag\n1,%s,1,x\n", word);
@@ -149,12 +140,10 @@ TEST(a_long_word_ends_with_a_whole_character)
     assert_string_equal(tn_sign_word(words, 0, sign), word);
     tn_sign_words_free(words);
     tn_slices_free(slices);
-    tn_text_done(&text);
 }
 
-TEST(without_memory_there_is_a_failure_and_no_leak)
+TEST_ON(place *p, without_memory_there_is_a_failure_and_no_leak)
 {
-    place *p = *state;
     const uint64_t sign = hash("Rome");
     tn_slices *slices = slices_of(&sign, 1);
     static const char *names[] = {"city"};

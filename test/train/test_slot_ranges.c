@@ -4,31 +4,24 @@
 #include "support/test.h"
 #include "train/config/slot_ranges.h"
 
-#include <stdio.h>
-#include <string.h>
-
 typedef struct fixture {
     tn_arena *arena;
     tn_diag diag;
 } fixture;
 
-static int set_up(void **state)
+SET_UP
 {
     static fixture f;
     f = (fixture){.arena = tn_arena_new(1 << 14)};
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     fixture *f = *state;
     tn_diag_done(&f->diag);
     tn_arena_free(f->arena);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static const tn_tree *expand(fixture *f, const char *text)
 {
@@ -38,56 +31,49 @@ static const tn_tree *expand(fixture *f, const char *text)
 
 static void assert_expands(fixture *f, const char *text, const char *want)
 {
-    tn_text out = {0};
+    tn_text out CLEANUP(tn_text_done) = {0};
     tn_tree_print_flow(&out, expand(f, text));
     assert_string_equal(tn_text_str(&f->diag.text), "");
     assert_string_equal(tn_text_str(&out), want);
-    tn_text_done(&out);
 }
 
-TEST(a_range_is_written_out)
+TEST_ON(fixture *f, a_range_is_written_out)
 {
-    fixture *f = *state;
     assert_expands(f, "{slots: ['I{9..11}', x, {name: 'b{1..2}c', dim: 4}]}",
                    "{slots: [I9, I10, I11, x, {name: b1c, dim: 4}, {name: b2c, dim: 4}]}");
     assert_expands(f, "{slots: ['a{3..3}']}", "{slots: [a3]}");
 }
 
-TEST(leading_zeros_give_the_width)
+TEST_ON(fixture *f, leading_zeros_give_the_width)
 {
-    fixture *f = *state;
     assert_expands(f, "{slots: ['C{01..2}', 'D{0..1}', 'E{08..10}']}",
                    "{slots: [C01, C02, D0, D1, E08, E09, E10]}");
 }
 
-TEST(other_texts_with_the_same_braces_follow)
+TEST_ON(fixture *f, other_texts_with_the_same_braces_follow)
 {
-    fixture *f = *state;
     assert_expands(f, "{slots: [{name: 'a{1..2}', column: 'x{1..2}_{1..2}', list: '{1..3}'}]}",
                    "{slots: [{name: a1, column: x1_1, list: \"{1..3}\"}, "
                    "{name: a2, column: x2_2, list: \"{1..3}\"}]}");
 }
 
-TEST(keys_of_a_map_expand_too)
+TEST_ON(fixture *f, keys_of_a_map_expand_too)
 {
-    fixture *f = *state;
     assert_expands(f, "{slots: {'C{1..2}': {dim: 4}, x: {dim: 5}}, other: {'C{1..2}': 1}}",
                    "{slots: {C1: {dim: 4}, C2: {dim: 4}, x: {dim: 5}}, other: {\"C{1..2}\": 1}}");
 }
 
-TEST(what_has_no_slots_stays_as_it_is)
+TEST_ON(fixture *f, what_has_no_slots_stays_as_it_is)
 {
-    fixture *f = *state;
     assert_expands(f, "{data: x}", "{data: x}");
     assert_expands(f, "{slots: ~}", "{slots: ~}");
     assert_expands(f, "{slots: [{dim: 3}, ~, [a]]}", "{slots: [{dim: 3}, ~, [a]]}");
 }
 
-TEST(a_bad_range_is_an_error)
+TEST_ON(fixture *f, a_bad_range_is_an_error)
 {
     static const char *const bad[] = {"a{1.3}",   "a{3..1}", "a{1..}", "a{1..99999}",
                                       "a{-1..3}", "a{x..y}", "a{",     "a{1..2"};
-    fixture *f = *state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[100];
         (void)snprintf(text, sizeof text, "{slots: ['%s']}", bad[i]);
@@ -97,9 +83,8 @@ TEST(a_bad_range_is_an_error)
     }
 }
 
-TEST(ranges_cannot_exhaust_memory)
+TEST_ON(fixture *f, ranges_cannot_exhaust_memory)
 {
-    fixture *f = *state;
     char text[2000] = "{slots: [";
     for (int i = 0; i < 30; i++) {
         char item[40];

@@ -5,13 +5,11 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
-#include <math.h>
-
 TEST(columns_are_aligned)
 {
     static const char *const cell[] = {"name", "count",     "note", "a",          "7",
                                        NULL,   "long name", "1234", "caf\xc3\xa9"};
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_sheet sheet = {.cols = 3, .cell_max = 9};
     for (uint32_t i = 0; i < sizeof cell / sizeof cell[0]; i++) {
         tn_sheet_word(&sheet, cell[i]);
@@ -20,12 +18,11 @@ TEST(columns_are_aligned)
     assert_string_equal(tn_text_str(&t), "name       count  note\n"
                                          "a              7\n"
                                          "long name   1234  caf\xc3\xa9\n");
-    tn_text_done(&t);
 }
 
 TEST(a_table_is_json_too)
 {
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_sheet sheet = {.cols = 3, .cell_max = TN_CELL_MAX, .full = true};
     tn_json_open(&t, '{');
     for (uint32_t row = 0; row < 3; row++) {
@@ -39,7 +36,6 @@ TEST(a_table_is_json_too)
     tn_json_close(&t, '}');
     assert_string_equal(tn_text_str(&t), "{\"it\":{\"columns\":[\"id\",\"note\",\"auc\"],\"rows\":["
                                          "[\"7\",\"x\\\"y\",0.123456789],[\"7\",\"12\",null]]}}");
-    tn_text_done(&t);
 }
 
 TEST(results_show_what_belongs_beside_a_metric)
@@ -55,7 +51,7 @@ TEST(results_show_what_belongs_beside_a_metric)
     v.rows.n = 1;
     tn_metrics *b = metrics_of(&(tn_metrics_opts){0}, &v.rows);
     const tn_strs names = {3, (const char *const[]){"auc", "gauc", "ctr"}};
-    tn_text t = {0};
+    tn_text t CLEANUP(tn_text_done) = {0};
     tn_results_text((tn_result[]){{"valid", a}, {"test", b}}, 2, &names, &t);
     assert_string_equal(tn_text_str(&t), "metric           valid      test\n"
                                          "rows                 8         1\n"
@@ -68,7 +64,6 @@ TEST(results_show_what_belongs_beside_a_metric)
     tn_results_text((tn_result[]){{"valid", b}, {"test", a}}, 2, &names, &t);
     assert_non_null(strstr(tn_text_str(&t), "auc_error          n/a  0.093750\n"));
     assert_non_null(strstr(tn_text_str(&t), "gauc_skipped       n/a  0.250000\n"));
-    tn_text_done(&t);
     tn_metrics_free(a);
     tn_metrics_free(b);
 }

@@ -14,10 +14,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 typedef struct fixture {
@@ -31,10 +28,9 @@ typedef struct fixture {
 
 static fixture f;
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
     tnet_error err;
-    (void)state;
     exportkit_open(&f.kit, "{type: widedeep, hidden: [16, 8]}", NULL);
     exportkit_train(&f.kit);
     f.out = exportkit_export(&f.kit);
@@ -43,20 +39,15 @@ static int set_up(void **state)
         tnet_scorer_new(f.model, &f.scorer, &err) != TNET_OK) {
         fail_msg("%s", err.text);
     }
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     tnet_scorer_free(f.scorer);
     tnet_close(f.model);
     tn_free(f.trainer);
     exportkit_close(&f.kit);
-    return 0;
 }
-
-GROUP(set_up, tear_down);
 
 static void good(int code, const tnet_error *err)
 {
@@ -267,10 +258,9 @@ static void wrong_open(void)
     refused(tnet_open(f.out.path, 3 | TNET_HALF_WEIGHTS, &m, &err), TNET_E_USAGE, &err);
     refused(tnet_open("", TNET_VERIFY_FULL, &m, &err), TNET_E_EXPORT, &err);
     assert_int_equal(tnet_open(NULL, TNET_VERIFY_FULL, NULL, NULL), TNET_E_USAGE);
-    char *lengthy = tn_alloc(1, 1 << 20, "a path");
+    char *lengthy FREED(tn_free) = tn_alloc(1, 1 << 20, "a path");
     memset(lengthy, 'a', (1 << 20) - 1);
     refused(tnet_open(lengthy, TNET_VERIFY_FULL, &m, &err), TNET_E_LIMIT, &err);
-    tn_free(lengthy);
 }
 
 static void wrong_model(void)
@@ -467,7 +457,7 @@ TEST(every_function_refuses_wrong_calls)
 TEST(the_header_has_no_other_function)
 {
     static const char mark[] = "\nTNET_API ";
-    tn_text header = {0};
+    tn_text header CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     uint32_t found = 0;
     assert_int_equal(tn_file_read_all("src/serve/tnet.h", 1 << 20, &header, &err), TN_OK);
@@ -493,7 +483,6 @@ TEST(the_header_has_no_other_function)
         }
     }
     assert_int_equal(found, N_FUNCTIONS);
-    tn_text_done(&header);
 }
 
 /* ---- no memory ---- */

@@ -6,10 +6,7 @@
 #include "exportkit.h"
 #include "support/mallocs.h"
 
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { COLUMNS = 17, LINES = 8, COPIES = 70 /* of each line: more rows than go through at once */ };
 

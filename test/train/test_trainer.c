@@ -10,10 +10,6 @@
 #include "train/step/model_plan.h"
 #include "train/trainrun.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 TEST(the_same_bits_on_any_number_of_threads)
 {
     uint32_t one = trainrun_hash((const char *const[]){"train.threads=1", NULL});
@@ -38,13 +34,9 @@ static uint32_t interrupted_hash(uint32_t steps, const char *dir, const char *mo
     char first[64];
     (void)snprintf(first, sizeof first, "train.max_steps=%u", steps);
     trainrun o = trainrun_do(dir, (const char *const[]){first, more, NULL}, NULL);
-    if (o.status != TN_OK) {
-        fail_msg("%s", o.text);
-    }
+    assert_ok(o.status, o.text);
     o = trainrun_do(dir, (const char *const[]){more, NULL}, NULL);
-    if (o.status != TN_OK) {
-        fail_msg("%s", o.text);
-    }
+    assert_ok(o.status, o.text);
     return o.hash;
 }
 
@@ -52,10 +44,8 @@ TEST(k1_a_run_that_goes_on_equals_one_that_was_never_stopped)
 {
     uint32_t whole = trainrun_hash(NULL);
     for (uint32_t steps = 1; steps < 24; steps += 3) {
-        char dir[256];
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         assert_int_equal(interrupted_hash(steps, dir, NULL), whole);
-        tn_tmpdir_remove(dir);
     }
 }
 
@@ -81,10 +71,8 @@ TEST(rows_begin_anew_each_epoch_and_the_net_goes_on)
                                                          "checkpoint.every=5steps", NULL}),
                      whole);
     for (uint32_t steps = 7; steps < 20; steps += steps == 9 ? 6 : 1) {
-        char dir[256];
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         assert_int_equal(interrupted_hash(steps, dir, anew), whole);
-        tn_tmpdir_remove(dir);
     }
 }
 
@@ -119,7 +107,7 @@ TEST(what_an_epoch_took_is_known_behind_it)
     const char *const root = "train.optimizer.schedule={type: inverse_sqrt}";
     uint64_t end = 0;
     tn_error err = {0};
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const tn_model_plan *plan =
         golden_plan(arena, "deepfm_bn", (const char *const[]){linear, NULL});
     assert_true(tn_schedule_ends_with_run(plan->run));
@@ -136,36 +124,34 @@ TEST(what_an_epoch_took_is_known_behind_it)
     assert_false(tn_schedule_ends_with_run(plan->run));
     plan = golden_plan(arena, "deepfm_bn", (const char *const[]){root, NULL});
     assert_false(tn_schedule_ends_with_run(plan->run));
-    tn_arena_free(arena);
 }
 
 TEST(rows_of_long_data_are_estimated_by_bytes)
 {
     enum { COPIES = 234 };
-    char dir[256];
     char path[TN_PATH_SIZE];
     char train[TN_PATH_SIZE + 16];
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     double rows = 0;
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     assert_int_equal(tn_path_join(dir, "rows.tsv", path, &err), TN_OK);
     assert_int_equal(tn_file_read_all("test/golden/data/rows.tsv", 1 << 20, &text, &err), TN_OK);
     const char *body = strchr(tn_text_str(&text), '\n') + 1;
-    tn_text all = {0};
+    tn_text all CLEANUP(tn_text_done) = {0};
     tn_text_add(&all, tn_text_str(&text), (size_t)(body - tn_text_str(&text)));
     for (uint32_t i = 0; i < COPIES; i++) {
         tn_text_adds(&all, body);
     }
     assert_int_equal(tn_file_replace(path, all.data, all.size, &err), TN_OK);
     (void)snprintf(train, sizeof train, "data.train=%s", path);
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const tn_model_plan *plan = golden_plan(
         arena, "deepfm_bn", (const char *const[]){train, "data.part_bytes=256KiB", NULL});
     const double want = COPIES * 251; /* 5 of the 256 weigh nothing */
-    assert_int_equal(tn_row_scan_estimate(&plan->run->data.train, plan->schema,
-                                          TN_ROW_SCAN_ESTIMATE_BLOCKS, &rows, &err),
-                     TN_OK);
+    assert_ok(tn_row_scan_estimate(&plan->run->data.train, plan->schema,
+                                   TN_ROW_SCAN_ESTIMATE_BLOCKS, &rows, &err),
+              err.text);
     assert_true(rows == want);
     assert_int_equal(tn_row_scan_estimate(&plan->run->data.train, plan->schema, 4, &rows, &err),
                      TN_OK);
@@ -173,20 +159,15 @@ TEST(rows_of_long_data_are_estimated_by_bytes)
     plan = golden_plan(arena, "deepfm_bn",
                        (const char *const[]){train, "data.negative_sampling=0.5", NULL});
     double half = 0;
-    assert_int_equal(tn_row_scan_estimate(&plan->run->data.train, plan->schema,
-                                          TN_ROW_SCAN_ESTIMATE_BLOCKS, &half, &err),
-                     TN_OK);
+    assert_ok(tn_row_scan_estimate(&plan->run->data.train, plan->schema,
+                                   TN_ROW_SCAN_ESTIMATE_BLOCKS, &half, &err),
+              err.text);
     assert_true(half > 0.5 * want && half < 0.9 * want);
-    tn_arena_free(arena);
-    tn_text_done(&all);
-    tn_text_done(&text);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(another_model_is_refused_with_its_differences)
 {
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     trainrun o = trainrun_do(dir, (const char *const[]){"train.max_steps=2", NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
     o = trainrun_do(dir, (const char *const[]){"embedding.dim=4", "model.hidden=[16, 4]", NULL},
@@ -197,7 +178,6 @@ TEST(another_model_is_refused_with_its_differences)
     o = trainrun_do(dir, (const char *const[]){"train.sparse=sgd", NULL}, NULL);
     assert_int_equal(o.status, TN_E_CONFIG);
     assert_non_null(strstr(o.text, "is trained by sgd, in the checkpoint by adam"));
-    tn_tmpdir_remove(dir);
 }
 
 /* Every evaluation is a bad one but the first: rates fall again and again, as far as they may. */
@@ -222,8 +202,7 @@ TEST(rates_never_fall_below_the_least_one)
 
 TEST(early_stop_restores_the_best_model)
 {
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     /* a rate that ruins the model after a good start */
     trainrun o =
         trainrun_do(dir,
@@ -231,13 +210,11 @@ TEST(early_stop_restores_the_best_model)
                                           "train.stop={monitor: valid.auc, patience: 2}", NULL},
                     NULL);
     assert_int_equal(o.status, TN_OK);
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     char path[300];
     (void)snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
     tn_error err = {0};
     assert_int_equal(tn_file_read_all(path, 1 << 24, &text, &err), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), "2 times in a row: stopping"));
     assert_non_null(strstr(tn_text_str(&text), "restored the best model"));
-    tn_text_done(&text);
-    tn_tmpdir_remove(dir);
 }

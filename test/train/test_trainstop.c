@@ -8,8 +8,6 @@
 #include "train/checkpoint/ckptdir.h"
 #include "train/trainrun.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define ROWS "test/golden/data/rows.tsv"
@@ -53,10 +51,9 @@ static void feed_begin(feed *f, uint32_t times)
     size_t head = (size_t)(body - tn_text_str(&f->rows));
     size_t size = f->rows.size - head;
     for (uint32_t i = 1; i < times; i++) {
-        tn_text again = {0};
+        tn_text again CLEANUP(tn_text_done) = {0};
         tn_text_add(&again, tn_text_str(&f->rows) + head, size);
         tn_text_add(&f->rows, tn_text_str(&again), again.size);
-        tn_text_done(&again);
     }
     assert_int_equal(tn_thread_start(&f->thread, "rows", write_rows, f, &err), TN_OK);
 }
@@ -80,7 +77,7 @@ static void feed_end(feed *f)
 static uint32_t count_in(const char *dir, const char *file, const char *words)
 {
     char path[TN_PATH_SIZE];
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     uint32_t n = 0;
     assert_int_equal(tn_path_join(dir, file, path, &err), TN_OK);
@@ -88,7 +85,6 @@ static uint32_t count_in(const char *dir, const char *file, const char *words)
     for (const char *at = tn_text_str(&text); (at = strstr(at, words)) != NULL; at++) {
         n++;
     }
-    tn_text_done(&text);
     return n;
 }
 
@@ -124,9 +120,8 @@ TEST(a_signal_within_an_evaluation_ends_it_and_it_is_done_again)
         const char *const whole[] = {cases[i].every, cases[i].steps, PATIENCE, NULL};
         const char *const stdin_too[] = {cases[i].every, cases[i].steps, PATIENCE, "data.valid=-",
                                          NULL};
-        char dir[256];
         feed f;
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         feed_begin(&f, 6);
         trainrun o = trainrun_do(dir, stdin_too, &f.stop);
         feed_end(&f);
@@ -142,7 +137,6 @@ TEST(a_signal_within_an_evaluation_ends_it_and_it_is_done_again)
         }
         assert_true(o.has_valid);
         assert_int_equal(o.hash, trainrun_hash(whole));
-        tn_tmpdir_remove(dir);
     }
 }
 
@@ -151,7 +145,7 @@ TEST(a_signal_within_an_evaluation_ends_it_and_it_is_done_again)
 /* What of a run directory begins so; *path: the last of them. */
 static uint32_t count_named(const char *dir, const char *begin, char path[TN_PATH_SIZE])
 {
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     uint32_t n = 0;
     uint32_t found = 0;
@@ -163,17 +157,15 @@ static uint32_t count_named(const char *dir, const char *begin, char path[TN_PAT
             found++;
         }
     }
-    tn_text_done(&names);
     return found;
 }
 
 /* Nothing of the last evaluation is told to the checkpoint, so that is written meanwhile. */
 TEST(a_signal_within_the_last_evaluation_leaves_one_checkpoint)
 {
-    char dir[256];
     char path[TN_PATH_SIZE];
     feed f;
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     feed_begin(&f, 6);
     trainrun o = trainrun_do(dir, (const char *const[]){ONLY_LAST, "data.valid=-", NULL}, &f.stop);
     feed_end(&f);
@@ -187,19 +179,16 @@ TEST(a_signal_within_the_last_evaluation_leaves_one_checkpoint)
     assert_true(o.has_valid);
     assert_int_equal(count_in(dir, "metrics.jsonl", "\"kind\":\"eval\""), 1);
     assert_int_equal(o.hash, trainrun_hash(NULL));
-    tn_tmpdir_remove(dir);
 }
 
 TEST(a_failed_last_evaluation_leaves_no_checkpoint)
 {
-    char dir[256];
     char path[TN_PATH_SIZE];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     const char *const opts[] = {ONLY_LAST, "data.valid=test/train/trainrun.h", NULL};
     trainrun o = trainrun_do(dir, opts, NULL);
     assert_int_equal(o.status, TN_E_DATA);
     assert_int_equal(count_named(dir, "ckpt-", path), 0);
-    tn_tmpdir_remove(dir);
 }
 
 /* A signal when the last evaluation is told of. */
@@ -212,10 +201,9 @@ static void stop_when_told(void *arg, const char *text)
 
 TEST(a_signal_behind_the_last_evaluation_leaves_its_checkpoint)
 {
-    char dir[256];
     char path[TN_PATH_SIZE];
     atomic_bool stop = false;
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     trainrun_watch(stop_when_told, &stop);
     trainrun o = trainrun_do(dir, (const char *const[]){ONLY_LAST, NULL}, &stop);
     trainrun_watch(NULL, NULL);
@@ -225,14 +213,12 @@ TEST(a_signal_behind_the_last_evaluation_leaves_its_checkpoint)
     assert_int_equal(count_named(dir, "ckpt-", path), 1);
     assert_int_equal(count_in(dir, "metrics.jsonl", "\"kind\":\"eval\""), 1);
     assert_int_equal(o.hash, trainrun_hash(NULL));
-    tn_tmpdir_remove(dir);
 }
 
 TEST(a_signal_within_the_last_test_leaves_only_that)
 {
-    char dir[256];
     feed f;
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     feed_begin(&f, 6);
     trainrun o = trainrun_do(dir, (const char *const[]){PATIENCE, "data.test=-", NULL}, &f.stop);
     feed_end(&f);
@@ -240,8 +226,8 @@ TEST(a_signal_within_the_last_test_leaves_only_that)
     assert_non_null(strstr(o.text, "saved as"));
     uint32_t hash = o.hash;
     assert_int_equal(hash, trainrun_hash((const char *const[]){PATIENCE, NULL}));
-    tn_text before = {0};
-    tn_text after = {0};
+    tn_text before CLEANUP(tn_text_done) = {0};
+    tn_text after CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     tn_error err = {0};
     assert_int_equal(tn_dir_list(dir, &before, &n, &err), TN_OK);
@@ -251,24 +237,19 @@ TEST(a_signal_within_the_last_test_leaves_only_that)
     assert_int_equal(o.hash, hash);
     assert_int_equal(tn_dir_list(dir, &after, &n, &err), TN_OK);
     assert_int_equal(before.size, after.size); /* nothing was left to save */
-    tn_text_done(&before);
-    tn_text_done(&after);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(data_that_do_not_come_do_not_keep_a_signal_waiting)
 {
     for (uint32_t times = 1; times < 7; times += 5) { /* some rows, and more than a pipe holds */
-        char dir[256];
         feed f;
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         feed_begin(&f, times);
         const char *const opts[] = {"data.train=-", "data.valid=~", "train.epochs=1", NULL};
         trainrun o = trainrun_do(dir, opts, &f.stop);
         feed_end(&f);
         assert_int_equal(o.status, TN_E_STOPPED);
         assert_non_null(strstr(o.text, "stopped by a signal"));
-        tn_tmpdir_remove(dir);
     }
 }
 
@@ -276,8 +257,7 @@ TEST(a_signal_at_any_time_changes_no_bit)
 {
     const char *const opts[] = {PATIENCE, "eval.every=3steps", "eval.batch=8", NULL};
     uint32_t whole = trainrun_hash(opts);
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     atomic_bool stop = true; /* before each beginning: the stopper is in a race with the steps */
     trainrun o;
     for (uint32_t i = 0; i < 3; i++) {
@@ -287,21 +267,18 @@ TEST(a_signal_at_any_time_changes_no_bit)
     o = trainrun_do(dir, opts, NULL);
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(o.hash, whole);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(the_advice_fits_how_the_run_was_started)
 {
-    char dir[256];
     feed f;
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     feed_begin(&f, 6);
     trainrun o = trainrun_do(
         dir, (const char *const[]){"data.test=-", "checkpoint.resume=never", NULL}, &f.stop);
     feed_end(&f);
     assert_int_equal(o.status, TN_E_STOPPED);
     assert_non_null(strstr(o.text, "\nhint: start it again with checkpoint.resume=auto"));
-    tn_tmpdir_remove(dir);
 }
 
 TEST(a_save_that_would_take_too_long_is_left_out)
@@ -314,9 +291,8 @@ TEST(a_save_that_would_take_too_long_is_left_out)
                                             "checkpoint.grace=0s",
                                             "data.valid=-",
                                             NULL};
-    char dir[256];
     feed f;
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     feed_begin(&f, 6);
     trainrun o = trainrun_do(dir, stdin_too, &f.stop);
     feed_end(&f);
@@ -326,14 +302,12 @@ TEST(a_save_that_would_take_too_long_is_left_out)
     o = trainrun_do(dir, opts, NULL);
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(o.hash, trainrun_hash(opts));
-    tn_tmpdir_remove(dir);
 }
 
 TEST(three_saves_may_not_fail_in_a_row)
 {
-    char dir[256];
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     assert_int_equal(tn_failpoint_set("ckpt.begin:ENOSPC", &err), TN_OK);
     trainrun o = trainrun_do(
         dir, (const char *const[]){"checkpoint.on_error=warn", "checkpoint.every=2steps", NULL},
@@ -348,14 +322,12 @@ TEST(three_saves_may_not_fail_in_a_row)
         ends += count_in(dir, "summary.json", words);
     }
     assert_int_equal(ends, 1);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(a_disk_without_room_is_told_before_the_first_step)
 {
-    char dir[256];
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     assert_int_equal(tn_failpoint_set("disk.full:error", &err), TN_OK);
     trainrun o = trainrun_do(dir, NULL, NULL);
     assert_int_equal(o.status, TN_E_IO);
@@ -370,19 +342,17 @@ TEST(a_disk_without_room_is_told_before_the_first_step)
     o = trainrun_do(dir, never, NULL);
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(a_run_that_goes_on_knows_its_table)
 {
-    char dir[256];
     char path[TN_PATH_SIZE];
     char want[64];
     tn_error err = {0};
     tn_manifest m = {0};
     uint64_t bytes[2] = {0}; /* dense; and rows */
-    tn_arena *arena = tn_arena_new(1 << 16);
-    tn_tmpdir_make(dir);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
+    TMPDIR(dir);
     const char *first[] = {"train.max_steps=8", NULL};
     assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
     (void)snprintf(path, sizeof path, "%s/ckpt-1", dir);
@@ -399,8 +369,6 @@ TEST(a_run_that_goes_on_knows_its_table)
     (void)snprintf(want, sizeof want, "at least %llu needed",
                    (unsigned long long)bytes[0] + bytes[1]);
     assert_non_null(strstr(o.text, want));
-    tn_arena_free(arena);
-    tn_tmpdir_remove(dir);
 }
 
 /* A rate that ruins the model after a good start. */
@@ -410,15 +378,13 @@ TEST(a_run_that_goes_on_knows_its_table)
 TEST(a_checkpoint_at_the_last_step_does_not_keep_the_best_model_away)
 {
     uint32_t want = trainrun_hash((const char *const[]){RUINED, "eval.every=4steps", NULL});
-    char dir[256];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     trainrun o = trainrun_do(
         dir, (const char *const[]){RUINED, "eval.every=4steps", "checkpoint.every=4steps", NULL},
         NULL);
     assert_int_equal(o.status, TN_OK);
     assert_true(count_in(dir, "metrics.jsonl", "restored the best model") > 0);
     assert_int_equal(o.hash, want);
-    tn_tmpdir_remove(dir);
 }
 
 /* Checkpoints of a run that has stopped early, or is about to. */
@@ -430,7 +396,7 @@ typedef struct kept {
 
 static kept look(const char *dir)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     tn_ckpt_listing list;
     kept k = {0};
     tn_manifest newest = {0};
@@ -450,7 +416,6 @@ static kept look(const char *dir)
             k.best = m.ordinal;
         }
     }
-    tn_arena_free(arena);
     return k;
 }
 
@@ -458,9 +423,8 @@ TEST(early_stopping_leaves_the_best_model)
 {
     static const char *const every[] = {"checkpoint.every=4steps", "checkpoint.every=100steps"};
     for (size_t i = 0; i < 2; i++) {
-        char dir[256];
         tn_saved which;
-        tn_tmpdir_make(dir);
+        TMPDIR(dir);
         trainrun o = trainrun_do(
             dir, (const char *const[]){RUINED, "eval.every=4steps", every[i], NULL}, NULL);
         assert_int_equal(o.status, TN_OK);
@@ -471,16 +435,14 @@ TEST(early_stopping_leaves_the_best_model)
         const uint64_t best_step = which.step;
         assert_int_not_equal(o.hash, trainrun_hash_of(dir, k.last, &which));
         assert_true(which.step > best_step);
-        tn_tmpdir_remove(dir);
     }
 }
 
 TEST(a_kill_before_the_best_model_is_saved_again_costs_nothing)
 {
     static const char *const words[] = {RUINED, "eval.every=4steps", "checkpoint.keep=100", NULL};
-    char dir[256];
     char newest[TN_PATH_SIZE];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     const trainrun whole = trainrun_do(dir, words, NULL);
     assert_int_equal(whole.status, TN_OK);
     const kept k = look(dir);
@@ -493,20 +455,18 @@ TEST(a_kill_before_the_best_model_is_saved_again_costs_nothing)
         assert_int_equal(o.hash, whole.hash);
         assert_int_equal(look(dir).newest, k.newest); /* and is not saved each time */
     }
-    tn_tmpdir_remove(dir);
 }
 
 /* What summary.json says of data.test: figures of the model that was in memory at the end. */
 static void figures(const char *dir, tn_text *out)
 {
     char path[TN_PATH_SIZE];
-    tn_text all = {0};
+    tn_text all CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_path_join(dir, "summary.json", path, NULL), TN_OK);
     assert_int_equal(tn_file_read_all(path, 1 << 20, &all, NULL), TN_OK);
     const char *from = strstr(tn_text_str(&all), "\"test\":{");
     assert_non_null(from);
     tn_text_add(out, from, (size_t)(strchr(from, '}') - from));
-    tn_text_done(&all);
 }
 
 /* What happens to the best checkpoint when the run has just decided to stop. */
@@ -540,7 +500,7 @@ TEST(a_best_model_that_cannot_be_read_back_costs_no_other)
         RUINED,    "eval.every=4steps",       "checkpoint.every=4steps",
         TEST_ROWS, "train.stop.restore=last", NULL};
     char by_choice[256];
-    tn_text test = {0};
+    tn_text test CLEANUP(tn_text_done) = {0};
     tn_tmpdir_make(by_choice);
     const uint32_t want = trainrun_do(by_choice, last, NULL).hash;
     assert_true(want != 0);
@@ -573,7 +533,6 @@ TEST(a_best_model_that_cannot_be_read_back_costs_no_other)
         assert_true(tn_path_exists(path));
         tn_tmpdir_remove(dir);
     }
-    tn_text_done(&test);
 }
 
 TEST(a_best_model_that_cannot_be_found_is_not_pruned)
@@ -586,11 +545,10 @@ TEST(a_best_model_that_cannot_be_found_is_not_pruned)
                                         NULL};
     static const char *const rest[] = {RUINED, "eval.every=4steps", "checkpoint.every=4steps",
                                        "checkpoint.keep=1", NULL};
-    char dir[256];
     char path[TN_PATH_SIZE];
     char aside[TN_PATH_SIZE];
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     const char *whole[] = {RUINED, "eval.every=4steps", NULL};
     const uint32_t want = trainrun_hash(whole);
     assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
@@ -606,21 +564,18 @@ TEST(a_best_model_that_cannot_be_found_is_not_pruned)
     trainrun o = trainrun_do(dir, rest, NULL);
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(o.hash, want);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(the_last_checkpoint_must_be_saved_whatever_is_allowed_for)
 {
-    char dir[256];
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     assert_int_equal(tn_failpoint_set("ckpt.begin:ENOSPC", &err), TN_OK);
     trainrun o = trainrun_do(dir, (const char *const[]){"checkpoint.on_error=warn", NULL}, NULL);
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
     assert_int_equal(o.status, TN_E_IO);
     assert_non_null(strstr(o.text, "checkpoint not saved"));
     assert_int_equal(o.hash, 0);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(a_best_model_that_was_not_saved_is_not_mistaken_for_another)

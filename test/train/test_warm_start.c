@@ -14,8 +14,7 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
-#include <stdio.h>
-#include <string.h>
+CLOSER(tn_worker_free);
 
 static const char widedeep[] = "{type: widedeep, hidden: [8]}";
 static const char rules[] = "train.sparse={type: adagrad, rowwise: true, lr: 0.1, n0: 0.25}";
@@ -44,9 +43,7 @@ static tn_worker *trained(exportkit *k)
     tn_error err = {0};
     char path[300];
     (void)snprintf(path, sizeof path, "%s/run", k->dir);
-    if (tn_checkpoint_load(path, w, &which, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_checkpoint_load(path, w, &which, &err), err.text);
     return w;
 }
 
@@ -67,9 +64,7 @@ static tn_begun begin(exportkit *k, tn_worker *w, const char *words)
 {
     tn_begun b = {0};
     tn_error err = {0};
-    if (tn_warm_start(from_run(k, words), w, &b, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_warm_start(from_run(k, words), w, &b, &err), err.text);
     return b;
 }
 
@@ -107,8 +102,8 @@ static sought find_row(const tn_worker *w, const char *group, uint64_t sign)
         s.group++;
         assert_true(s.group < layout->n_groups);
     }
-    assert_int_equal(
-        tn_table_walk(w->shard.table, tn_partition_of(s.key, TN_PARTITIONS), see, &s, &err), TN_OK);
+    assert_ok(tn_table_walk(w->shard.table, tn_partition_of(s.key, TN_PARTITIONS), see, &s, &err),
+              err.text);
     return s;
 }
 
@@ -146,13 +141,11 @@ static tn_text table_of(const tn_worker *w)
 
 static void same_rows(const tn_worker *a, const tn_worker *b)
 {
-    tn_text x = table_of(a);
-    tn_text y = table_of(b);
+    tn_text x CLEANUP(tn_text_done) = table_of(a);
+    tn_text y CLEANUP(tn_text_done) = table_of(b);
     assert_true(x.size > 0);
     assert_int_equal(x.size, y.size);
     assert_memory_equal(x.data, y.data, x.size);
-    tn_text_done(&x);
-    tn_text_done(&y);
 }
 
 static bool same_param(const tn_worker *a, const tn_worker *b, const char *name)
@@ -166,9 +159,7 @@ static bool same_param(const tn_worker *a, const tn_worker *b, const char *name)
 
 static void says(const tn_begun *b, const char *line)
 {
-    if (strstr(tn_text_str(&b->table), line) == NULL) {
-        fail_msg("'%s' is not in:\n%s", line, tn_text_str(&b->table));
-    }
+    assert_says(tn_text_str(&b->table), line);
 }
 
 /* ---- tests ---- */
@@ -179,12 +170,11 @@ TEST(the_same_model_is_taken_whole)
                                          "checkpoint.every=1epoch", "checkpoint.keep=9", NULL};
     const char *const *const ways[] = {plain, deltas};
     for (uint32_t i = 0; i < 2; i++) {
-        exportkit k;
-        exportkit_open(&k, widedeep, ways[i]);
+        OPEN(exportkit, k, widedeep, ways[i]);
         exportkit_train(&k);
-        tn_worker *was = trained(&k);
-        tn_worker *now = worker_of(k.plan, &k.binder);
-        tn_begun b = begin(&k, now, "");
+        tn_worker *was FREED(tn_worker_free) = trained(&k);
+        tn_worker *now FREED(tn_worker_free) = worker_of(k.plan, &k.binder);
+        tn_begun b CLEANUP(tn_begun_done) = begin(&k, now, "");
         same_rows(was, now);
         assert_memory_equal(tn_params_weights(was->params), tn_params_weights(now->params),
                             tn_params_size(was->params) * sizeof(float));
@@ -197,10 +187,6 @@ TEST(the_same_model_is_taken_whole)
         assert_int_equal(tn_dense_t(was->shard.dense), tn_dense_t(now->shard.dense));
         assert_int_equal(b.count[TN_BEGUN_NEW] + b.count[TN_BEGUN_LEFT], 0);
         assert_int_equal(now->steps, 0); /* a run of its own */
-        tn_begun_done(&b);
-        tn_worker_free(was);
-        tn_worker_free(now);
-        exportkit_close(&k);
     }
 }
 
@@ -209,10 +195,9 @@ TEST(a_checkpoint_by_name_is_taken)
 {
     static const char *const deltas[] = {rules, "checkpoint.delta_every=4steps",
                                          "checkpoint.every=1epoch", "checkpoint.keep=9", NULL};
-    exportkit k;
     char path[300];
     uint32_t n = 0;
-    exportkit_open(&k, widedeep, deltas);
+    OPEN(exportkit, k, widedeep, deltas);
     exportkit_train(&k);
     for (uint32_t ordinal = 1; ordinal < 9; ordinal++) {
         tn_error err = {0};
@@ -221,31 +206,25 @@ TEST(a_checkpoint_by_name_is_taken)
         if (!tn_path_exists(path)) {
             continue;
         }
-        tn_worker *was = worker_of(k.plan, &k.binder);
-        tn_worker *now = worker_of(k.plan, &k.binder);
+        tn_worker *was FREED(tn_worker_free) = worker_of(k.plan, &k.binder);
+        tn_worker *now FREED(tn_worker_free) = worker_of(k.plan, &k.binder);
         assert_int_equal(tn_checkpoint_load(path, was, &which, &err), TN_OK);
         n += which.deltas > 0;
         const tn_tree *from = tn_tree_scalar(k.arena, path, (tn_origin){.source = "test"});
-        if (tn_warm_start(from, now, NULL, &err) != TN_OK) {
-            fail_msg("%s", err.text);
-        }
+        assert_ok(tn_warm_start(from, now, NULL, &err), err.text);
         same_rows(was, now);
-        tn_worker_free(was);
-        tn_worker_free(now);
     }
     assert_true(n > 0); /* deltas were among them */
-    exportkit_close(&k);
 }
 
 TEST(slots_move_begin_and_go)
 {
     static const char *const overrides[] = {rules, OTHER_SLOTS, NULL};
-    exportkit k;
-    exportkit_open(&k, widedeep, plain);
+    OPEN(exportkit, k, widedeep, plain);
     exportkit_train(&k);
-    tn_worker *was = trained(&k);
-    tn_worker *now = other(&k, overrides);
-    tn_begun b = begin(&k, now, ", rename: {user: member}");
+    tn_worker *was FREED(tn_worker_free) = trained(&k);
+    tn_worker *now FREED(tn_worker_free) = other(&k, overrides);
+    tn_begun b CLEANUP(tn_begun_done) = begin(&k, now, ", rename: {user: member}");
     assert_int_equal(rows_of(now, "member"), rows_of(was, "user"));
     assert_int_equal(rows_of(now, "item"), rows_of(was, "item"));
     assert_int_equal(rows_of(now, "twin"), 0);
@@ -269,20 +248,15 @@ TEST(slots_move_begin_and_go)
     assert_non_null(strstr(tn_text_str(&b.json),
                            "{\"what\":\"slot\",\"name\":\"twin\",\"how\":\"new\",\"note\":\"not in "
                            "the checkpoint\"}"));
-    tn_begun_done(&b);
-    tn_worker_free(was);
-    tn_worker_free(now);
-    exportkit_close(&k);
 }
 
 TEST(only_what_is_asked_for_is_taken)
 {
-    exportkit k;
-    exportkit_open(&k, widedeep, plain);
+    OPEN(exportkit, k, widedeep, plain);
     exportkit_train(&k);
-    tn_worker *was = trained(&k);
-    tn_worker *fresh = worker_of(k.plan, &k.binder);
-    tn_worker *now = worker_of(k.plan, &k.binder);
+    tn_worker *was FREED(tn_worker_free) = trained(&k);
+    tn_worker *fresh FREED(tn_worker_free) = worker_of(k.plan, &k.binder);
+    tn_worker *now FREED(tn_worker_free) = worker_of(k.plan, &k.binder);
     tn_begun b = begin(&k, now, ", rows: [hist, tags], dense: [deep.1.*]");
     assert_int_equal(rows_of(now, "item"), rows_of(was, "item")); /* the group of `hist` */
     assert_int_equal(rows_of(now, "tags"), rows_of(was, "tags"));
@@ -296,10 +270,6 @@ TEST(only_what_is_asked_for_is_taken)
     assert_int_equal(tn_table_rows(now->shard.table), 0);
     assert_true(same_param(was, now, "deep.2.W"));
     tn_begun_done(&b);
-    tn_worker_free(was);
-    tn_worker_free(fresh);
-    tn_worker_free(now);
-    exportkit_close(&k);
 }
 
 /* States of another rule begin anew; a segment that was not there as in a new row. */
@@ -307,13 +277,12 @@ TEST(what_a_row_lacks_begins_as_in_a_new_one)
 {
     static const char *const overrides[] = {
         "train.sparse={wide: {type: adagrad, rowwise: true, n0: 0.5}, deep: {type: ftrl}}", NULL};
-    exportkit k;
     float wide[2];
-    exportkit_open(&k, "{type: lr}", plain);
+    OPEN(exportkit, k, "{type: lr}", plain);
     exportkit_train(&k);
-    tn_worker *was = trained(&k);
+    tn_worker *was FREED(tn_worker_free) = trained(&k);
     const char *const grown[] = {overrides[0], "model={type: widedeep, hidden: [8]}", NULL};
-    tn_worker *now = other(&k, grown);
+    tn_worker *now FREED(tn_worker_free) = other(&k, grown);
     tn_begun b = begin(&k, now, "");
     says(&b, "23 rows; vectors of 'deep' new");
     uint32_t moved = 0;
@@ -333,31 +302,27 @@ TEST(what_a_row_lacks_begins_as_in_a_new_one)
     }
     assert_int_equal(moved, 80);
     tn_begun_done(&b);
-    tn_worker *third = other(&k, (const char *const[]){"train.sparse={type: adam}", NULL});
+    tn_worker *third FREED(tn_worker_free) =
+        other(&k, (const char *const[]){"train.sparse={type: adam}", NULL});
     b = begin(&k, third, "");
     says(&b, "23 rows; states of 'wide' new");
     tn_begun_done(&b);
-    tn_worker *fourth = other(&k, (const char *const[]){"train.sparse={type: sgd}", NULL});
+    tn_worker *fourth FREED(tn_worker_free) =
+        other(&k, (const char *const[]){"train.sparse={type: sgd}", NULL});
     b = begin(&k, fourth, "");
     says(&b, "23 rows; states of 'wide' new");
     tn_begun_done(&b);
-    tn_worker_free(fourth);
-    tn_worker_free(was);
-    tn_worker_free(now);
-    tn_worker_free(third);
-    exportkit_close(&k);
 }
 
 /* A new key of a run would begin with these very vectors. */
 TEST(a_new_segment_is_drawn_like_one_of_a_new_key)
 {
     static const char *const overrides[] = {rules, "model={type: widedeep, hidden: [8]}", NULL};
-    exportkit k;
-    exportkit_open(&k, "{type: lr}", plain);
+    OPEN(exportkit, k, "{type: lr}", plain);
     exportkit_train(&k);
-    tn_worker *now = other(&k, overrides);
-    tn_begun b = begin(&k, now, "");
-    tn_worker *created = other(&k, overrides);
+    tn_worker *now FREED(tn_worker_free) = other(&k, overrides);
+    tn_begun b CLEANUP(tn_begun_done) = begin(&k, now, "");
+    tn_worker *created FREED(tn_worker_free) = other(&k, overrides);
     const sought row = find_row(now, "user", 3);
     const uint64_t key = row.key;
     const uint16_t group = row.group;
@@ -382,46 +347,35 @@ TEST(a_new_segment_is_drawn_like_one_of_a_new_key)
     const tn_place_in_row deep = tn_table_place(now->shard.table, 0, 1);
     assert_true(width >= 5);
     assert_memory_equal(&row.floats[deep.w], pulled + 1, 4 * sizeof(float));
-    tn_begun_done(&b);
-    tn_worker_free(now);
-    tn_worker_free(created);
-    exportkit_close(&k);
 }
 
 static void fails(exportkit *k, tn_worker *w, const char *words, tn_status want, const char *text)
 {
     tn_error err = {0};
     assert_int_equal(tn_warm_start(from_run(k, words), w, NULL, &err), want);
-    if (strstr(err.text, text) == NULL) {
-        fail_msg("'%s' is not in '%s'", text, err.text);
-    }
+    assert_says(err.text, text);
 }
 
 TEST(other_widths_are_refused_unless_left_out)
 {
     static const char *const wider[] = {
         rules, "slots=[{name: user, dim: 6}, {name: seq, type: int, pool: sum}]", NULL};
-    exportkit k;
-    exportkit_open(&k, widedeep, plain);
+    OPEN(exportkit, k, widedeep, plain);
     exportkit_train(&k);
-    tn_worker *w = other(&k, wider);
+    tn_worker *w FREED(tn_worker_free) = other(&k, wider);
     fails(&k, w, "", TN_E_CONFIG, "slot 'user': 'deep' is 6 wide, in the checkpoint 4");
     fails(&k, w, "", TN_E_CONFIG, "checkpoint.from.rows");
-    tn_begun b = begin(&k, w, ", rows: [seq]");
+    tn_begun b CLEANUP(tn_begun_done) = begin(&k, w, ", rows: [seq]");
     assert_true(rows_of(w, "seq") > 0);
     assert_int_equal(rows_of(w, "user"), 0);
-    tn_begun_done(&b);
-    tn_worker_free(w);
-    exportkit_close(&k);
 }
 
 TEST(words_that_mean_nothing_are_refused)
 {
-    exportkit k;
     tn_error err = {0};
-    exportkit_open(&k, widedeep, plain);
+    OPEN(exportkit, k, widedeep, plain);
     exportkit_train(&k);
-    tn_worker *w = worker_of(k.plan, &k.binder);
+    tn_worker *w FREED(tn_worker_free) = worker_of(k.plan, &k.binder);
     fails(&k, w, ", rows: some", TN_E_CONFIG, "checkpoint.from.rows is not all, none or [slot");
     fails(&k, w, ", dense: {a: b}", TN_E_CONFIG, "checkpoint.from.dense is not all, none or");
     fails(&k, w, ", rename: [a]", TN_E_CONFIG, "checkpoint.from.rename is not {old: new");
@@ -435,19 +389,16 @@ TEST(words_that_mean_nothing_are_refused)
     const tn_tree *nothing = tn_tree_scalar(k.arena, k.dir, (tn_origin){.source = "test"});
     assert_int_equal(tn_warm_start(nothing, w, NULL, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "no checkpoint in '"));
-    tn_worker_free(w);
-    exportkit_close(&k);
 }
 
 TEST(a_damaged_checkpoint_is_named)
 {
-    exportkit k;
     char path[600];
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
-    exportkit_open(&k, widedeep, plain);
+    OPEN(exportkit, k, widedeep, plain);
     exportkit_train(&k);
-    tn_worker *w = worker_of(k.plan, &k.binder);
+    tn_worker *w FREED(tn_worker_free) = worker_of(k.plan, &k.binder);
     (void)snprintf(path, sizeof path, "%s/run/ckpt-1/sparse-0000-1023.tns", k.dir);
     assert_int_equal(tn_file_read_all(path, 1 << 26, &bytes, &err), TN_OK);
     bytes.data[bytes.size / 3] ^= 0x40;
@@ -455,7 +406,4 @@ TEST(a_damaged_checkpoint_is_named)
     fails(&k, w, "/ckpt-1", TN_E_CKPT, "sparse-0000-1023.tns");
     (void)snprintf(path, sizeof path, "%s/run/ckpt-1", k.dir);
     assert_true(tn_path_is_dir(path)); /* somebody else's: it stays */
-    tn_text_done(&bytes);
-    tn_worker_free(w);
-    exportkit_close(&k);
 }

@@ -5,9 +5,6 @@
 #include "base/codec/json.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 /* One that waited for rows for so long. */
 static tn_step_turn turn_of(double rows_s)
 {
@@ -20,8 +17,8 @@ static tn_step_turn turn_of(double rows_s)
 /* A number of the record of the window: "rows_per_s", "wait_ms.pull". */
 static double figure(const tn_window_totals *w, double now, const char *key)
 {
-    tn_text text = {0};
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_text text CLEANUP(tn_text_done) = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     const tn_json *record = NULL;
     double value = 0;
     tn_json_open(&text, '{');
@@ -32,8 +29,6 @@ static double figure(const tn_window_totals *w, double now, const char *key)
     assert_true(tn_json_as_f64(tn_json_get(dot != NULL ? tn_json_get(record, "wait_ms") : record,
                                            dot != NULL ? dot + 1 : key),
                                &value));
-    tn_arena_free(arena);
-    tn_text_done(&text);
     return value;
 }
 
@@ -79,7 +74,7 @@ static void report(tn_peer_progress *r, uint64_t number, uint32_t rows)
     static const float label[] = {0, 1};
     const tn_scored pair = {.n = 2, .logit = logit, .label = label};
     tn_metrics *m = NULL;
-    tn_text packed = {0};
+    tn_text packed CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.coarse = true}, NULL), TN_OK);
     for (uint32_t i = 0; i < rows; i += 2) {
         assert_int_equal(tn_metrics_add(m, &pair, NULL), TN_OK);
@@ -91,7 +86,6 @@ static void report(tn_peer_progress *r, uint64_t number, uint32_t rows)
                                  .weight_sum = rows,
                                  .metrics = {packed.data, packed.size}};
     tn_peer_progress_take(r, 1, &note);
-    tn_text_done(&packed);
     tn_metrics_free(m);
 }
 

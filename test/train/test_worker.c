@@ -14,34 +14,30 @@
 #include "train/step/worker.h"
 
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 
 /* All its weights are rows. */
 TEST(a_model_without_dense_weights_has_a_worker)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const char *const model[] = {"model={type: graph, inputs: {wide: {embed: all, dim: 1}}, "
                                  "layers: [{name: z, sum: wide}], output: z}",
                                  NULL};
     const tn_model_plan *plan = golden_plan(arena, "lr", model);
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_error err = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_worker *w = NULL;
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
     assert_int_equal(tn_params_size(w->params), 0);
     tn_worker_free(w);
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
 }
 
 TEST(a_worker_keeps_its_thread_to_a_processor_while_it_is_pinned)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const char *const pinned[] = {"compute.pin=true", "train.threads=1", NULL};
     const tn_model_plan *plan = golden_plan(arena, "lr", pinned);
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_error err = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_worker *w = NULL;
@@ -54,8 +50,6 @@ TEST(a_worker_keeps_its_thread_to_a_processor_while_it_is_pinned)
     tn_worker_free(w);
     assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
     assert_true(CPU_EQUAL(&now, &before));
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
 }
 
 static void write_row_without_keys(const char *path)
@@ -73,14 +67,13 @@ static void write_row_without_keys(const char *path)
 /* Rows are addressed by sums that begin with `rows`: it may not be NULL. */
 TEST(a_first_batch_without_keys_has_rows)
 {
-    char dir[256];
     char path[300];
     char train[320];
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     (void)snprintf(path, sizeof path, "%s/one.tsv", dir);
     (void)snprintf(train, sizeof train, "data.train=%s", path);
     write_row_without_keys(path);
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const tn_model_plan *plan = golden_plan(arena, "deepfm", (const char *const[]){train, NULL});
     tn_reader_opts opts = {.paths = plan->run->data.train, .batch_rows = 32, .training = true};
     tn_step_prefetch_opts feeding = {.plan = plan, .ahead = 1, .training = true};
@@ -95,8 +88,6 @@ TEST(a_first_batch_without_keys_has_rows)
     assert_non_null(step->grads);
     tn_step_prefetch_recycle(feeder, step);
     tn_step_prefetch_close(feeder);
-    tn_arena_free(arena);
-    tn_tmpdir_remove(dir);
 }
 
 /* Servers that are told a loss, and do nothing. */
@@ -114,12 +105,12 @@ static tn_status note_loss(void *self, tn_team *team, const tn_client_gradients 
 /* Of the first 32 rows, as rank `rank` of three that do not wait for each other sees them. */
 static double loss_of_first_batch(uint32_t rank, const char *dropout)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const char *const opts[] = {dropout, "cluster.staleness=1", NULL};
     const tn_model_plan *plan = golden_plan_of(arena, "deepfm", opts, rank, 3);
     tn_reader_opts reading = {.paths = plan->run->data.train, .batch_rows = 32, .training = true};
     tn_step_prefetch_opts feeding = {.plan = plan, .ahead = 1, .training = true};
-    tn_diag diag = {0};
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_error err = {0};
     tn_step_prefetch *feeder = NULL;
@@ -141,8 +132,6 @@ static double loss_of_first_batch(uint32_t rank, const char *dropout)
     tn_step_prefetch_recycle(feeder, step);
     tn_step_prefetch_close(feeder);
     tn_worker_free(w);
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
     return loss;
 }
 
@@ -166,12 +155,11 @@ TEST(a_rate_alone_changes_the_default_rule)
         {"slots=[{name: user}]", "model={type: fm}", NULL, NULL},
         {"slots=[{name: user}]", "model={type: fm}", "train.sparse.lr=5", NULL}};
     for (uint32_t i = 0; i < 2; i++) {
-        tn_arena *arena = tn_arena_new(1 << 16);
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
         const tn_model_plan *plan = golden_plan(arena, "common", rates[i]);
         const tn_rule_opts *o = tn_rule_common(&plan->rules->rule[0]);
         assert_string_equal(plan->rules->rule[0].optim->choice.name, "adagrad");
         assert_float_equal((float)o->lr, i == 0 ? 0.1F : 5, 1e-6F);
         assert_int_equal(o->grad_scale, TN_SCALE_SUM);
-        tn_arena_free(arena);
     }
 }

@@ -5,9 +5,6 @@
 #include "base/keys/keyset.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { PARTITIONS = 4 };
 
 static const char hash[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -92,12 +89,11 @@ static tn_status write_all(tn_ckptdir *d, toy *t, uint32_t *crc, tn_error *err)
 {
     TN_TRY(tn_ckpt_put(tn_ckptdir_folder(d), "config.yaml", write_config, t, err));
     TN_TRY(tn_ckpt_put(tn_ckptdir_folder(d), "sparse-0000-0003.tns", write_rows, t, err));
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_status status = tn_manifest_write(&t->m, &text, crc, err);
     if (status == TN_OK) {
         status = tn_ckptdir_commit(d, &text, *crc, err);
     }
-    tn_text_done(&text);
     return status;
 }
 
@@ -193,7 +189,7 @@ tn_ckpt_loader toy_loader(toy_state *state)
 
 void toy_make_newer(const char *path)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
     strstr(text.data, "[1,0]")[1] = '2';
     const char *last = text.data; /* files have a crc, too */
@@ -203,5 +199,4 @@ void toy_make_newer(const char *path)
     text.size = (size_t)(last - text.data);
     tn_json_close_with_crc(&text);
     assert_int_equal(tn_file_replace(path, text.data, text.size, NULL), TN_OK);
-    tn_text_done(&text);
 }

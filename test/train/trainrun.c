@@ -12,8 +12,6 @@
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
-#include <stdio.h>
-
 enum { OVERRIDES_MAX = 24 };
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -61,7 +59,7 @@ static trainrun run(const char *dir, const char *const *more, const tn_watch *as
         assert_true(n + 1 < OVERRIDES_MAX);
         overrides[n++] = *more;
     }
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const tn_model_plan *plan = golden_plan(arena, "deepfm_bn", overrides);
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
@@ -88,7 +86,6 @@ static trainrun run(const char *dir, const char *const *more, const tn_watch *as
         o.hash = 0;
     }
     tn_worker_free(w);
-    tn_arena_free(arena);
     return o;
 }
 
@@ -112,9 +109,7 @@ uint32_t trainrun_hash(const char *const *more)
     char dir[256];
     tn_tmpdir_make(dir);
     trainrun o = trainrun_do(dir, more, NULL);
-    if (o.status != TN_OK) {
-        fail_msg("%s", o.text);
-    }
+    assert_ok(o.status, o.text);
     tn_tmpdir_remove(dir);
     assert_true(o.hash != 0);
     return o.hash;
@@ -130,7 +125,7 @@ uint32_t trainrun_hash_with(const char *dir, uint64_t n, const char *more, tn_sa
     char path[TN_PATH_SIZE];
     uint32_t hash = 0;
     (void)snprintf(path, sizeof path, "%s/ckpt-%llu", dir, (unsigned long long)n);
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     const tn_model_plan *plan =
@@ -141,18 +136,16 @@ uint32_t trainrun_hash_with(const char *dir, uint64_t n, const char *more, tn_sa
         assert_int_equal(model_hash(w, &hash, NULL), TN_OK);
     }
     tn_worker_free(w);
-    tn_arena_free(arena);
     return hash;
 }
 
 void trainrun_damage(const char *dir, uint64_t n)
 {
     char path[TN_PATH_SIZE];
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     (void)snprintf(path, sizeof path, "%s/ckpt-%llu/sparse-0000-1023.tns", dir,
                    (unsigned long long)n);
     assert_int_equal(tn_file_read_all(path, 1 << 28, &text, NULL), TN_OK);
     text.data[200] = (char)(text.data[200] ^ 4);
     assert_int_equal(tn_file_replace(path, text.data, text.size, NULL), TN_OK);
-    tn_text_done(&text);
 }

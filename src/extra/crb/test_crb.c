@@ -9,17 +9,13 @@
 #include "io/setup.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define MAGIC UINT32_C(0xced7230a)
 #define BLOCK UINT32_C(0x474ba8c7)
 
 /* An LZ4 block of nothing but literals, behind its size. */
 static void add_block(tn_text *out, const void *bytes, size_t size)
 {
-    tn_text block = {0};
+    tn_text block CLEANUP(tn_text_done) = {0};
     tn_text_addc(&block, (char)((size < 15 ? size : 15) << 4));
     if (size >= 15) {
         size_t left = size - 15;
@@ -31,7 +27,6 @@ static void add_block(tn_text *out, const void *bytes, size_t size)
     tn_text_add(&block, bytes, size);
     tn_text_add_u32le(out, (uint32_t)block.size);
     tn_text_add(out, block.data, block.size);
-    tn_text_done(&block);
 }
 
 /* Three rows: label 1, keys 5 and 2^63 + 9; label 0, none; label 1, key 7. */
@@ -98,18 +93,16 @@ static void add_piece(tn_text *out, uint32_t flag, const char *bytes, size_t siz
 
 static void add_record(tn_text *out, const made *m)
 {
-    tn_text payload = {0};
+    tn_text payload CLEANUP(tn_text_done) = {0};
     add_payload(&payload, m);
     add_piece(out, 0, payload.data, payload.size);
-    tn_text_done(&payload);
 }
 
 /* The rows of a file, as "label*weight slot:sign:x .."; its fault. */
 static void dump(const char *config, const tn_text *file, tn_text *out)
 {
-    setup s;
-    tn_parsed parsed;
-    setup_open(&s, config);
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    OPEN(setup, s, config);
     setup_parse(&s, tn_text_str(file), file->size, &parsed);
     const tn_rows *rows = parsed.rows;
     tn_text_clear(out);
@@ -127,23 +120,17 @@ static void dump(const char *config, const tn_text *file, tn_text *out)
         tn_text_addf(out, "%s\n", tn_parsed_message(&parsed, i));
     }
     tn_text_adds(out, parsed.fault != TN_OK ? parsed.err.text : "");
-    setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 static const char one_slot[] = "{data: {format: crb}}";
 
 static void check(const char *config, const made *m, const char *want)
 {
-    tn_text file = {0};
-    tn_text have = {0};
+    tn_text file CLEANUP(tn_text_done) = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
     add_record(&file, m);
     dump(config, &file, &have);
-    if (strstr(tn_text_str(&have), want) == NULL) {
-        fail_msg("'%s' is not in '%s'", want, tn_text_str(&have));
-    }
-    tn_text_done(&file);
-    tn_text_done(&have);
+    assert_says(tn_text_str(&have), want);
 }
 
 TEST(labels_weights_indices_and_values_are_taken)
@@ -159,10 +146,9 @@ TEST(labels_weights_indices_and_values_are_taken)
     m.offset[1] = m.offset[0];
     m.labels = m.offsets = m.indices = m.values = m.weights = false;
     tn_text file = {0};
-    tn_text have = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
     dump(one_slot, &file, &have); /* nothing at all */
     assert_string_equal(tn_text_str(&have), "");
-    tn_text_done(&have);
 }
 
 TEST(slots_are_told_apart_by_ranges_or_by_bits)
@@ -193,12 +179,11 @@ TEST(slot_bits_are_checked)
     static const char *const wrong[] = {"high", "high 0", "low 17", "mid 3", "low x"};
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char config[200];
-        setup s;
+        setup s CLEANUP(setup_close);
         (void)snprintf(config, sizeof config, "{data: {format: crb, slot_bits: '%s'}, slots: [a]}",
                        wrong[i]);
         assert_int_equal(setup_try(&s, config), TN_E_CONFIG);
         assert_non_null(strstr(tn_text_str(&s.diag.text), "slot_bits must be 'high N' or 'low N'"));
-        setup_close(&s);
     }
 }
 
@@ -209,9 +194,9 @@ TEST(records_cut_at_the_magic_are_put_together)
     const uint32_t magic = MAGIC;
     m.weights = true;
     memcpy(&m.weight, &magic, sizeof m.weight); /* a large negative number */
-    tn_text payload = {0};
-    tn_text file = {0};
-    tn_text have = {0};
+    tn_text payload CLEANUP(tn_text_done) = {0};
+    tn_text file CLEANUP(tn_text_done) = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
     add_payload(&payload, &m);
     const char *at = memmem(payload.data, payload.size, &magic, sizeof magic);
     assert_non_null(at);
@@ -237,9 +222,6 @@ TEST(records_cut_at_the_magic_are_put_together)
     add_record(&file, &usual);
     dump(one_slot, &file, &have);
     assert_non_null(strstr(tn_text_str(&have), "corrupt crb stream"));
-    tn_text_done(&payload);
-    tn_text_done(&file);
-    tn_text_done(&have);
 }
 
 TEST(damage_is_found)
@@ -290,8 +272,8 @@ TEST(damage_is_found)
 
 TEST(every_cut_is_a_fault_or_the_rows_before_it)
 {
-    tn_text file = {0};
-    tn_text have = {0};
+    tn_text file CLEANUP(tn_text_done) = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
     add_record(&file, &usual);
     const size_t whole = file.size;
     add_record(&file, &usual);
@@ -303,14 +285,12 @@ TEST(every_cut_is_a_fault_or_the_rows_before_it)
             fail_msg("%zu of %zu bytes: %s", size, file.size, tn_text_str(&have));
         }
     }
-    tn_text_done(&file);
-    tn_text_done(&have);
 }
 
 /* Rows with the label 1 and one index each, more than are made at once. */
 static void add_long_record(tn_text *out, uint32_t rows)
 {
-    tn_text payload = {0};
+    tn_text payload CLEANUP(tn_text_done) = {0};
     tn_text array[3] = {{0}, {0}, {0}};
     for (uint32_t r = 0; r <= rows; r++) {
         tn_text_add_u64le(&array[1], r);
@@ -329,13 +309,11 @@ static void add_long_record(tn_text *out, uint32_t rows)
     tn_text_add_u32le(&payload, 0);
     tn_text_add_u32le(&payload, 0);
     add_piece(out, 0, payload.data, payload.size);
-    tn_text_done(&payload);
 }
 
 static void read_as(const char *config, const tn_text *file, tn_text *out, tn_error *err)
 {
-    setup s;
-    setup_open(&s, config);
+    OPEN(setup, s, config);
     const char *path = setup_file(&s, "rows", file->data, file->size);
     const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 1000, .prefetch = 1};
     tn_text_clear(out);
@@ -343,16 +321,15 @@ static void read_as(const char *config, const tn_text *file, tn_text *out, tn_er
     if (setup_drain(&s, &opts, err) == TN_END) {
         setup_dump(&s, &opts, out);
     }
-    setup_close(&s);
 }
 
 TEST(a_long_block_gives_all_its_rows_unless_it_is_larger_than_allowed)
 {
     enum { ROWS = 30000 };
-    tn_text file = {0};
-    tn_text have = {0};
-    tn_text text = {0};
-    tn_text want = {0};
+    tn_text file CLEANUP(tn_text_done) = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
+    tn_text want CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     add_long_record(&file, ROWS); /* 600 kB, and as many in arrays */
     add_record(&file, &usual);
@@ -370,20 +347,16 @@ TEST(a_long_block_gives_all_its_rows_unless_it_is_larger_than_allowed)
     read_as("{data: {format: crb, record_bytes_max: 500000B}}", &file, &have, &err); /* packed */
     assert_non_null(
         strstr(err.text, ": error: a block of more than data.record_bytes_max (500000)"));
-    tn_text_done(&file);
-    tn_text_done(&have);
-    tn_text_done(&text);
-    tn_text_done(&want);
 }
 
 /* clicks.crb: rows 1 to 200 of clicks.libsvm in two blocks, of indices of 8 and 4 bytes, written
  * with liblz4. */
 TEST(blocks_of_liblz4_hold_the_rows_of_the_text)
 {
-    tn_text crb = {0};
-    tn_text svm = {0};
-    tn_text have = {0};
-    tn_text want = {0};
+    tn_text crb CLEANUP(tn_text_done) = {0};
+    tn_text svm CLEANUP(tn_text_done) = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
+    tn_text want CLEANUP(tn_text_done) = {0};
     assert_int_equal(tn_file_read_all("test/io/data/clicks.crb", 1 << 20, &crb, NULL), TN_OK);
     assert_int_equal(tn_file_read_all("datasets/samples/clicks.libsvm", 1 << 20, &svm, NULL),
                      TN_OK);
@@ -396,19 +369,13 @@ TEST(blocks_of_liblz4_hold_the_rows_of_the_text)
     dump("{data: {format: libsvm}}", &svm, &want);
     assert_true(want.size > 5000);
     assert_string_equal(tn_text_str(&have), tn_text_str(&want));
-    tn_text_done(&crb);
-    tn_text_done(&svm);
-    tn_text_done(&have);
-    tn_text_done(&want);
 }
 
 TEST(another_compression_around_it_is_refused)
 {
-    tn_text file = {0};
-    tn_text have = {0};
+    tn_text file CLEANUP(tn_text_done) = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
     add_record(&file, &usual);
     dump("{data: {format: crb, compression: gzip}}", &file, &have);
     assert_non_null(strstr(tn_text_str(&have), "files of format 'crb' are compressed within"));
-    tn_text_done(&file);
-    tn_text_done(&have);
 }

@@ -4,24 +4,17 @@
 #include "io/write/write_kind.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
-static int set_up(void **state)
+SET_UP
 {
     static datasets d;
     datasets_open(&d, 2);
     *state = &d;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     datasets_close(*state);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static void check_refused(void **state, const char *from, const char *line, const char *to,
                           const char *why)
@@ -61,14 +54,13 @@ static const tn_text *check_crb(datasets *d, const char *from, const char *line,
 
 /* An array of less than 13 bytes is never shortened: a token n << 4 and n bytes. The offsets are.
  */
-TEST(crb_holds_rows_in_a_block)
+TEST_ON(datasets *d, crb_holds_rows_in_a_block)
 {
     static const char head[] = "\xc7\xa8\x4b\x47\x08\0\0\0\x01\0\0\0"
                                "\x05\0\0\0\x40\0\0\x80\x3f";        /* label 1 */
     static const char tail[] = "\x09\0\0\0\x80\x03\0\0\0\0\0\0\x01" /* index 2^56 + 3 */
                                "\0\0\0\0\0\0\0\0";                  /* values, weights */
     enum { HEAD = sizeof head - 1, TAIL = sizeof tail - 1 };
-    datasets *d = *state;
     const tn_text *crb = check_crb(d, SVM, "1 72057594037927939:1\n", "");
     const size_t size = HEAD + 4 + tn_load_u32(crb->data + 8 + HEAD) + TAIL;
     assert_int_equal(tn_load_u32(crb->data), 0xced7230a);
@@ -84,11 +76,10 @@ TEST(crb_holds_rows_in_a_block)
 }
 
 /* 16 bytes a row, 1 MiB and what is left. */
-TEST(crb_has_more_blocks_for_more_rows)
+TEST_ON(datasets *d, crb_has_more_blocks_for_more_rows)
 {
     enum { ROWS = 100000, FULL = (1 << 20) / 16 };
     static char lines[2 * ROWS + 1];
-    datasets *d = *state;
     for (size_t i = 0; i < ROWS; i++) {
         lines[2 * i] = i % 3 == 0 ? '1' : '0';
         lines[2 * i + 1] = '\n';
@@ -101,9 +92,8 @@ TEST(crb_has_more_blocks_for_more_rows)
 }
 
 /* One index is stored as it is, so one of the four places in it is aligned in the record. */
-TEST(crb_is_cut_where_it_holds_the_magic)
+TEST_ON(datasets *d, crb_is_cut_where_it_holds_the_magic)
 {
-    datasets *d = *state;
     uint32_t pieces[4] = {0};
     for (uint32_t shift = 0; shift < 32; shift += 8) {
         char line[64];
@@ -122,14 +112,13 @@ TEST(crb_is_cut_where_it_holds_the_magic)
     assert_int_equal(pieces[3], 1);
 }
 
-TEST(crb_has_fields_in_bits_of_indices)
+TEST_ON(datasets *d, crb_has_fields_in_bits_of_indices)
 {
     static const char slots[] =
         "slots: [{name: a, field: 1}, {name: p, type: int, transform: "
         "ln2_bucket, field: 2}, {name: q, type: float, as: value, field: 3}]";
     static const char rows[] = "label,a,p,q\n1,5,16777216,-0.1\n0,,7,\n";
     static const char *const bits[] = {"low 2", "high 10"};
-    datasets *d = *state;
     datasets_write(d, "in", rows, sizeof rows - 1);
     for (uint32_t i = 0; i < 2; i++) {
         char yaml[300];
@@ -164,7 +153,7 @@ static const char *index_bytes(const tn_text *crb, char out[8])
 }
 
 /* Field 3 in the high 2 bits begins at 2^62 + 2^63, or at 2^30 + 2^31 of 4 bytes. */
-TEST(crb_has_blocks_of_short_indices_where_their_fields_are)
+TEST_ON(datasets *d, crb_has_blocks_of_short_indices_where_their_fields_are)
 {
     static const char slots[] = "slots: [{name: a, field: 0}, {name: q, type: float, as: value, "
                                 "field: 1}, {name: b, field: 3}]";
@@ -178,7 +167,6 @@ TEST(crb_has_blocks_of_short_indices_where_their_fields_are)
          "484"},
         {"1 0:7:1\n0 0:4294967296:1\n", "8"},
     };
-    datasets *d = *state;
     char yaml[300];
     (void)snprintf(yaml, sizeof yaml, "{data: {format: libffm}, %s}", slots);
     tn_dataset *in = datasets_bind(d, yaml, TN_DATASET_AS_READ);
@@ -205,17 +193,15 @@ TEST(crb_has_blocks_of_short_indices_where_their_fields_are)
 }
 
 /* Such a row is only ever copied. */
-TEST(a_row_that_no_block_of_crb_may_have_is_an_error)
+TEST_ON(datasets *d, a_row_that_no_block_of_crb_may_have_is_an_error)
 {
-    datasets *d = *state;
     enum { N = 5 << 20 };
-    tn_text rows = {0};
+    tn_text rows CLEANUP(tn_text_done) = {0};
     tn_text_add_u32le(&rows, 12 + 8 * N);
     memset(tn_text_grow(&rows, 12 + 8 * (size_t)N), 0, 12 + 8 * (size_t)N);
     tn_store_u32(rows.data + 12, N);
     assert_int_equal(tn_write_pack(tn_write_kind_find("crb"), &rows, &d->err), TN_E_LIMIT);
     assert_non_null(strstr(d->err.text, "a row is too long for a block of crb: 41943056 bytes"));
-    tn_text_done(&rows);
 }
 
 TEST(what_crb_cannot_say_is_an_error)

@@ -5,9 +5,6 @@
 #include "io/setup.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define SLOTS                                                                                      \
     "slots: [{name: a}, {name: s, type: str}, {name: m, values: mx}, {name: u.id, column: u.id}, " \
     "{name: p, as: value, transform: identity}, {name: h, type: hex}, {name: i, type: int}]}"
@@ -22,9 +19,8 @@ static uint64_t word(const char *text)
 /* The entries of a line, as slot:sign:x, then the numbers. */
 static void dump(const char *yaml, const char *line, size_t size, tn_text *out)
 {
-    setup s;
-    tn_parsed parsed;
-    setup_open(&s, yaml);
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    OPEN(setup, s, yaml);
     setup_parse(&s, line, size, &parsed);
     if (parsed.n_bad > 0) {
         fail_msg("%s: %s", line, setup_fault(&s, line));
@@ -40,16 +36,13 @@ static void dump(const char *yaml, const char *line, size_t size, tn_text *out)
     for (uint32_t i = 0; i < s.schema->n_numeric; i++) {
         tn_text_addf(out, "= %g", (double)rows->numeric[i]);
     }
-    setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 static void check_row(const char *line, const char *want)
 {
-    tn_text have = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
     dump(config, line, strlen(line), &have);
     assert_string_equal(tn_text_str(&have), want);
-    tn_text_done(&have);
 }
 
 static void check_word(const char *line, const char *want)
@@ -85,13 +78,12 @@ TEST(texts_are_unescaped)
     check_word("{\"label\":0,\"s\":12}", "12");
     check_word("{\"label\":0,\"s\":true}", "true");
     check_word("{\"label\":0,\"s\":[\"\"]}", "");
-    tn_text have = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
     char want[100];
     (void)snprintf(want, sizeof want, "s:%llx:1 = 0", (unsigned long long)tn_xxh64("\0x", 2, 0));
     static const char line[] = "{\"label\":0,\"s\":\"\\u0000x\"}";
     dump(config, line, sizeof line - 1, &have);
     assert_string_equal(tn_text_str(&have), want);
-    tn_text_done(&have);
 }
 
 TEST(members_of_objects_are_columns_by_their_path)
@@ -104,9 +96,8 @@ TEST(members_of_objects_are_columns_by_their_path)
 
 TEST(what_only_the_row_reads_is_read)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, config);
+    OPEN(setup, s, config);
     setup_parse_str(&s,
                     "{\"label\":0.25,\"w\":2.5,\"g\":\"77\",\"id\":\"r\\u0031\"}\n\n \n"
                     "{\"id\":12,\"label\":\"1\",\"w\":null,\"g\":null}\n",
@@ -121,15 +112,13 @@ TEST(what_only_the_row_reads_is_read)
     assert_memory_equal(rows->text + rows->row[0].id.at, "r1", 2);
     assert_memory_equal(rows->text + rows->row[1].id.at, "12", 2);
     setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 /* Keys in another order than before are found all the same. */
 TEST(the_order_of_members_does_not_matter)
 {
-    setup s;
     tn_parsed parsed;
-    setup_open(&s, "{data: {format: jsonl}, slots: [a, ab, b]}");
+    OPEN(setup, s, "{data: {format: jsonl}, slots: [a, ab, b]}");
     setup_parse_str(
         &s,
         "{\"label\":0,\"a\":1,\"ab\":2,\"b\":3}\n{\"ab\":2,\"label\":0,\"b\":3,\"a\":1}\n"
@@ -143,12 +132,11 @@ TEST(the_order_of_members_does_not_matter)
         assert_int_equal(tn_sign_of(e->key, s.schema->slot[e->slot]->salt), i % 3 + 1);
     }
     setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 TEST(null_words_are_those_of_the_configuration)
 {
-    tn_text have = {0};
+    tn_text have CLEANUP(tn_text_done) = {0};
     static const char line[] = "{\"label\":0,\"a\":\"NA\",\"s\":[\"NA\",\"\"],\"b\":-1}";
     dump("{data: {format: jsonl, null: [NA, '-1']}, slots: [a, {name: s, type: str}, b]}", line,
          sizeof line - 1, &have);
@@ -156,7 +144,6 @@ TEST(null_words_are_those_of_the_configuration)
     (void)snprintf(want, sizeof want, "s:%llx:1 s:%llx:1 ", (unsigned long long)word("NA"),
                    (unsigned long long)word(""));
     assert_string_equal(tn_text_str(&have), want);
-    tn_text_done(&have);
 }
 
 static const char *const faults[][2] = {
@@ -218,22 +205,19 @@ static const char *const faults[][2] = {
 
 TEST(faults_have_their_place)
 {
-    setup s;
-    setup_open(&s, config);
+    OPEN(setup, s, config);
     for (uint32_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         const char *said = setup_fault(&s, faults[i][0]);
         if (strstr(said, faults[i][1]) == NULL) {
             fail_msg("%s: said '%s', wanted '%s'", faults[i][0], said, faults[i][1]);
         }
     }
-    setup_close(&s);
 }
 
 TEST(depth_has_a_limit)
 {
-    tn_text text = {0};
-    setup s;
-    setup_open(&s, config);
+    tn_text text CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, config);
     for (uint32_t lists = 31; lists <= 32; lists++) {
         tn_text_clear(&text);
         tn_text_adds(&text, "{\"label\":1,\"x\":");
@@ -247,8 +231,6 @@ TEST(depth_has_a_limit)
         const char *said = setup_fault(&s, text.data);
         assert_true(lists == 31 ? said[0] == '\0' : strstr(said, "nested deeper than 32") != NULL);
     }
-    tn_text_done(&text);
-    setup_close(&s);
 }
 
 /* ---- writing ---- */
@@ -262,8 +244,7 @@ TEST(rows_come_back_as_they_were)
         "{\"label\":0,\"w\":1,\"a\":\"007\",\"s\":[\"\",\"\xc3\xa9\"],\"p\":\"+1.5\"}\n",
         "{\"label\":0,\"w\":1,\"a\":18446744073709551615,\"p\":-1e-7}\n",
     };
-    datasets d;
-    datasets_open(&d, 1);
+    OPEN(datasets, d, 1);
     for (uint32_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         assert_string_equal(datasets_line(&d, config, lines[i], "{format: jsonl}", 0), lines[i]);
     }
@@ -273,5 +254,4 @@ TEST(rows_come_back_as_they_were)
     assert_string_equal(
         datasets_line(&d, tsv, "label\ts\n1\tNA\n", "{format: jsonl, null: ['NA']}", 0),
         "{\"label\":1,\"s\":[\"NA\"]}\n");
-    datasets_close(&d);
 }

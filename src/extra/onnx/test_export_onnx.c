@@ -8,8 +8,6 @@
 #include "base/file/file.h"
 #include "support/test.h"
 
-#include <string.h>
-
 static const char model[] =
     "{type: graph, inputs: {deep: {embed: [user, item, hist, gone]}, wide: {embed: [user, item, "
     "hist, gone], dim: 1}, "
@@ -47,10 +45,9 @@ static const char model[] =
 /* Names, each between newlines. */
 static bool is_known(const tn_text *names, tn_bytes name)
 {
-    tn_text line = {0};
+    tn_text line CLEANUP(tn_text_done) = {0};
     tn_text_addf(&line, "\n%.*s\n", (int)name.size, name.data);
     const bool known = strstr(tn_text_str(names), tn_text_str(&line)) != NULL;
-    tn_text_done(&line);
     return known;
 }
 
@@ -116,10 +113,9 @@ TEST(every_operator_uses_what_is_there)
         "Div",     "Where",  "ReduceMax", "ReduceSum", "Slice",     "MatMul", "Gather",
         "Reshape", "Expand", "Mul",       "Add",       "ReduceMean"};
     const char *const words[] = {"export.graph=[native, onnx]", "eval.calibrate=none", NULL};
-    exportkit k;
     tn_map map = {0};
     char path[TN_PATH_SIZE];
-    exportkit_open(&k, model, words);
+    OPEN(exportkit, k, model, words);
     exportkit_train(&k);
     const tn_exported out = exportkit_export(&k);
     assert_int_equal(tn_path_join(out.path, "graph.onnx", path, NULL), TN_OK);
@@ -139,5 +135,4 @@ TEST(every_operator_uses_what_is_there)
     tn_text_done(&names);
     tn_text_done(&operators);
     tn_unmap(&map);
-    exportkit_close(&k);
 }

@@ -11,10 +11,6 @@
 #include "nn/graph/params.h"
 #include "nn/op/ops.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 typedef struct net {
     tn_graph *g;
     tn_params *params;
@@ -54,16 +50,14 @@ static tn_text write_model(const net *n, const tn_onnx_model *m)
 {
     tn_text out = {0};
     tn_error err = {0};
-    if (tn_graph_onnx(n->g, m, &out, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_graph_onnx(n->g, m, &out, &err), err.text);
     return out;
 }
 
 /* docs/formats.md section 7. */
 TEST(golden_model)
 {
-    net n = open_net();
+    net n CLEANUP(close_net) = open_net();
     tn_onnx_model m = {0};
     tn_node *x = tn_input(n.g, "in.deep", 2, false);
     tn_node *w = param(&n, "out.W", 2, 1);
@@ -74,11 +68,9 @@ TEST(golden_model)
     float *weights = tn_params_weights(n.params);
     memcpy(weights + tn_params_find(n.params, "out.W")->at, (const float[]){1, -2}, 8);
     weights[tn_params_find(n.params, "out.b")->at] = 0.5F;
-    tn_text out = write_model(&n, &m);
+    tn_text out CLEANUP(tn_text_done) = write_model(&n, &m);
     assert_int_equal(out.size, 226);
     assert_int_equal(tn_crc32c(0, out.data, out.size), 0x339f13b1);
-    tn_text_done(&out);
-    close_net(&n);
 }
 
 typedef struct seen {
@@ -125,7 +117,7 @@ static seen look(const tn_text *model)
 /* Outputs are called logit and pctr, whatever the model calls them and its other nodes. */
 TEST(outputs_have_their_names)
 {
-    net n = open_net();
+    net n CLEANUP(close_net) = open_net();
     tn_onnx_model m = {0};
     tn_node *x = tn_input(n.g, "x", 4, false);
     tn_node *other = tn_activate(n.g, "logit", x, "tanh");
@@ -154,26 +146,23 @@ TEST(outputs_have_their_names)
     assert_string_equal(s.names, "logit:node logit:raw p:1 p:2 p:3 p:4 logit pctr ");
     assert_int_equal(s.inputs, 2);
     tn_text_done(&out);
-    close_net(&n);
 }
 
 /* A score of another loss is one output; a parameter that is used twice is there once. */
 TEST(a_score_is_one_output)
 {
-    net n = open_net();
+    net n CLEANUP(close_net) = open_net();
     tn_onnx_model m = {0};
     tn_node *x = tn_input(n.g, "x", 4, false);
     tn_node *w = param(&n, "W", 4, 4);
     tn_node *h = tn_apply(n.g, &tn_op_matmul, "h", TN_IN(x, w), NULL);
     h = tn_apply(n.g, &tn_op_matmul, "k", TN_IN(h, w), NULL);
     finish(&n, &m, tn_apply(n.g, &tn_op_sum_cols, "z", TN_IN(h), NULL), NULL);
-    tn_text out = write_model(&n, &m);
+    tn_text out CLEANUP(tn_text_done) = write_model(&n, &m);
     const seen s = look(&out);
     assert_string_equal(s.names, "h k score ");
     assert_int_equal(s.outputs, 1);
     assert_int_equal(s.initializers, 2); /* W, and the axis of the sum */
-    tn_text_done(&out);
-    close_net(&n);
 }
 
 static const tn_op *checked;
@@ -196,15 +185,13 @@ static void compare(const tn_op *op, uint64_t seed)
 {
     tn_check c;
     tn_error err = {0};
-    tn_text model = {0};
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_text model CLEANUP(tn_text_done) = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     checked = op;
     tn_check_open(&c, example, &(tn_graph_opts){.train = false}, seed);
     tn_forward(c.g, &c.feed);
     const tn_onnx_model m = {.logit = c.loss, .pctr = c.loss, .version = "1"};
-    if (tn_graph_onnx(c.g, &m, &model, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_graph_onnx(c.g, &m, &model, &err), err.text);
     const double *want = tn_onnx_eval(&model, "score", c.g, c.feed.rows, arena);
     for (uint32_t r = 0; r < c.feed.rows; r++) {
         const double got = (double)*tn_val_row(c.loss, r);
@@ -215,8 +202,6 @@ static void compare(const tn_op *op, uint64_t seed)
                      (unsigned long long)seed);
         }
     }
-    tn_text_done(&model);
-    tn_arena_free(arena);
     tn_check_close(&c);
 }
 
@@ -275,16 +260,17 @@ static float around(uint32_t k, uint32_t i)
 
 TEST(a_calibration_of_knots_is_that_of_the_formula)
 {
-    net n = {tn_graph_new(&(tn_graph_opts){.max_rows = KNOTS * AROUND, .frozen = true}),
-             tn_params_new()};
+    net n CLEANUP(close_net) = {
+        tn_graph_new(&(tn_graph_opts){.max_rows = KNOTS * AROUND, .frozen = true}),
+        tn_params_new()};
     tn_onnx_model m = {.knot = knots, .n_knots = KNOTS, .logit_max = 16};
-    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     tn_node *x = tn_input(n.g, "x", 1, false);
     finish(&n, &m, tn_apply(n.g, &tn_op_sum_cols, "z", TN_IN(x), NULL), "p");
     for (uint32_t r = 0; r < KNOTS * AROUND; r++) {
         *tn_val_row(x, r) = around(r / AROUND, r % AROUND);
     }
-    tn_text out = write_model(&n, &m);
+    tn_text out CLEANUP(tn_text_done) = write_model(&n, &m);
     const double *logit = tn_onnx_eval(&out, "logit", n.g, KNOTS * AROUND, arena);
     const double *pctr = tn_onnx_eval(&out, "pctr", n.g, KNOTS * AROUND, arena);
     for (uint32_t r = 0; r < KNOTS * AROUND; r++) {
@@ -295,7 +281,4 @@ TEST(a_calibration_of_knots_is_that_of_the_formula)
         }
         assert_true(fabs(pctr[r] - 1 / (1 + exp(-want))) <= 1e-6);
     }
-    tn_text_done(&out);
-    tn_arena_free(arena);
-    close_net(&n);
 }

@@ -3,9 +3,6 @@
 
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static tn_http_reply reply_of(const char *lines)
 {
     tn_http_reply r = {0};

@@ -11,9 +11,6 @@
 #include "support/tickets.h"
 #include "support/tmpdir.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { BYTES = 6000000 }; /* two ranges */
@@ -28,7 +25,7 @@ typedef struct world {
 
 static world the;
 
-static int begin(void **state)
+GROUP_SET_UP
 {
     tn_tmpdir_make(the.tickets);
     tickets_configure(the.tickets);
@@ -39,19 +36,14 @@ static int begin(void **state)
     the.data = served_bytes(BYTES);
     served_write(the.s.dir, "a.bin", the.data, BYTES);
     *state = &the;
-    return 0;
 }
 
-static int end(void **state)
+GROUP_TEAR_DOWN
 {
-    (void)state;
     served_close(&the.s);
     free(the.data);
     tn_tmpdir_remove(the.tickets);
-    return 0;
 }
-
-GROUP(begin, end);
 
 static void have_ticket(const world *w)
 {
@@ -85,21 +77,20 @@ static tn_status fetch(const world *w, const char *form, tn_text *out, tn_error 
 
 static void check_read(const world *w, const char *form)
 {
-    tn_text got = {0};
+    tn_text got CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     if (fetch(w, form, &got, &err) != TN_OK) {
         fail_msg("%s: %s", form, err.text);
     }
     assert_int_equal(got.size, BYTES);
     assert_memory_equal(got.data, w->data, BYTES);
-    tn_text_done(&got);
 }
 
 /* After so many requests at most. */
 static void check_fails(const world *w, const char *form, tn_status wanted, const char *words,
                         uint32_t requests)
 {
-    tn_text got = {0};
+    tn_text got CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     const uint64_t before = store_requests(w->s.server);
     const tn_status status = fetch(w, form, &got, &err);
@@ -108,12 +99,10 @@ static void check_fails(const world *w, const char *form, tn_status wanted, cons
     }
     assert_true(store_requests(w->s.server) - before <= requests);
     assert_int_equal(got.size, 0);
-    tn_text_done(&got);
 }
 
-TEST(a_ticket_goes_to_name_nodes_alone)
+TEST_ON(const world *w, a_ticket_goes_to_name_nodes_alone)
 {
-    const world *w = *state;
     have_ticket(w);
     served_secrets(&w->s, word);
     check_read(w, "webhdfs://127.0.0.1:%n/!kerberos/a.bin");
@@ -122,9 +111,8 @@ TEST(a_ticket_goes_to_name_nodes_alone)
     assert_int_equal(store_leaks(w->s.server), 0);
 }
 
-TEST(a_file_is_written_with_a_ticket)
+TEST_ON(const world *w, a_file_is_written_with_a_ticket)
 {
-    const world *w = *state;
     char uri[SERVED_URI];
     char path[600];
     tn_remote *r = NULL;
@@ -136,9 +124,7 @@ TEST(a_file_is_written_with_a_ticket)
     served_uri(&w->s, "webhdfs://127.0.0.1:%u/!kerberos/out/x", uri);
     assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_OK);
     for (int i = 0; i < 2; i++) { /* the second time over what is there */
-        if (tn_remote_put(r, path, uri, NULL, &err) != TN_OK) {
-            fail_msg("%s", err.text);
-        }
+        assert_ok(tn_remote_put(r, path, uri, NULL, &err), err.text);
     }
     tn_remote_close(r);
     (void)snprintf(path, sizeof path, "%s/out/x", w->s.dir);
@@ -150,9 +136,8 @@ TEST(a_file_is_written_with_a_ticket)
 }
 
 /* The secrets name a user, too, who may be another one. */
-TEST(a_token_goes_without_a_name)
+TEST_ON(const world *w, a_token_goes_without_a_name)
 {
-    const world *w = *state;
     const uint64_t before = store_tickets(w->s.server);
     have_ticket(w);
     served_secrets(&w->s, "webhdfs_delegation = T\n");
@@ -160,9 +145,8 @@ TEST(a_token_goes_without_a_name)
     assert_int_equal(store_tickets(w->s.server), before);
 }
 
-TEST(nobody_gets_a_ticket_unasked)
+TEST_ON(const world *w, nobody_gets_a_ticket_unasked)
 {
-    const world *w = *state;
     const uint64_t before = store_tickets(w->s.server);
     have_ticket(w);
     served_secrets(&w->s, "webhdfs_kerberos = false\n");
@@ -175,9 +159,8 @@ TEST(nobody_gets_a_ticket_unasked)
     assert_int_equal(store_tickets(w->s.server), before);
 }
 
-TEST(without_a_good_ticket_one_request_is_enough)
+TEST_ON(const world *w, without_a_good_ticket_one_request_is_enough)
 {
-    const world *w = *state;
     static const char uri[] = "webhdfs://127.0.0.1:%u/!kerberos/a.bin";
     static const char none[] = "the server wants Kerberos (401), and there is no ticket: ";
     served_secrets(&w->s, word);
@@ -195,9 +178,8 @@ TEST(without_a_good_ticket_one_request_is_enough)
     assert_int_equal(store_leaks(w->s.server), 0);
 }
 
-TEST(what_cannot_be_kerberos_is_refused)
+TEST_ON(const world *w, what_cannot_be_kerberos_is_refused)
 {
-    const world *w = *state;
     static const char uri[] = "webhdfs://127.0.0.1:%u/!kerberos/a.bin";
     tn_error err = {0};
     have_ticket(w);

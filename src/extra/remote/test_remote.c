@@ -14,11 +14,10 @@
 #include "support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+CLOSER(tn_remote_close);
 
 enum { BYTES = 6000000, STEP = 70001 };
 
@@ -31,13 +30,12 @@ typedef struct world {
 /* These lines, and a header that is a secret. */
 static void keep_secrets(const world *w, const char *lines)
 {
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     tn_text_addf(&text, "http_header = X-Secret: s\n%s", lines);
     served_secrets(&w->s, tn_text_str(&text));
-    tn_text_done(&text);
 }
 
-static int begin(void **state)
+GROUP_SET_UP
 {
     static world w;
     (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
@@ -55,19 +53,15 @@ static int begin(void **state)
     w.arena = tn_arena_new(1 << 16);
     keep_secrets(&w, "");
     *state = &w;
-    return 0;
 }
 
-static int end(void **state)
+GROUP_TEAR_DOWN
 {
     world *w = *state;
     served_close(&w->s);
     tn_arena_free(w->arena);
     free(w->data);
-    return 0;
 }
-
-GROUP(begin, end);
 
 typedef struct got {
     tn_status status;
@@ -170,18 +164,16 @@ static void check_list(world *w, const char *form, const char *names)
 
 /* ---- tests ---- */
 
-TEST(an_object_is_read_from_any_byte)
+TEST_ON(world *w, an_object_is_read_from_any_byte)
 {
-    world *w = *state;
     check_same(w, "http://127.0.0.1:%u/a.bin", 0);
     check_same(w, "http://127.0.0.1:%u/a.bin", 1);
     check_same(w, "http://127.0.0.1:%u/a.bin?x=1&y=%20", BYTES - 1);
     check_same(w, "http://127.0.0.1:%u/a.bin", BYTES);
 }
 
-TEST(short_and_empty_objects_end_where_they_end)
+TEST_ON(world *w, short_and_empty_objects_end_where_they_end)
 {
-    world *w = *state;
     static const char *const forms[] = {"http://127.0.0.1:%u/%s", "http://127.0.0.1:%u/!bare/%s",
                                         "http://127.0.0.1:%u/!noranges/%s",
                                         "http://127.0.0.1:%u/!chunked/%s"};
@@ -201,9 +193,8 @@ TEST(short_and_empty_objects_end_where_they_end)
     }
 }
 
-TEST(answers_without_ranges_are_read_in_one_piece)
+TEST_ON(world *w, answers_without_ranges_are_read_in_one_piece)
 {
-    world *w = *state;
     got g;
     check_same(w, "http://127.0.0.1:%u/!noranges/a.bin", 0);
     check_same(w, "http://127.0.0.1:%u/!chunked/a.bin", 0);
@@ -218,9 +209,8 @@ TEST(answers_without_ranges_are_read_in_one_piece)
     check_fails(w, "http://127.0.0.1:%u/!nolength/a.bin", TN_E_DATA, "does not say how long");
 }
 
-TEST(broken_connections_lose_and_repeat_nothing)
+TEST_ON(world *w, broken_connections_lose_and_repeat_nothing)
 {
-    world *w = *state;
     check_same(w, "http://127.0.0.1:%u/!cut/a.bin", 0);
     check_same(w, "http://127.0.0.1:%u/!cut/a.bin", 12345);
     check_same(w, "http://127.0.0.1:%u/!cut/!noranges/a.bin", 0);
@@ -235,9 +225,8 @@ TEST(broken_connections_lose_and_repeat_nothing)
     check_same(w, "s3://b/!busy/a.bin", 99);
 }
 
-TEST(bytes_on_the_way_back_to_where_it_broke_are_progress)
+TEST_ON(world *w, bytes_on_the_way_back_to_where_it_broke_are_progress)
 {
-    world *w = *state;
     got g;
     served_silence("60"); /* half a second, in which 30 KiB must come */
     fetch(w, "http://127.0.0.1:%u/!noranges/!creep/a.bin", 0, &g);
@@ -251,9 +240,8 @@ TEST(bytes_on_the_way_back_to_where_it_broke_are_progress)
     tn_text_done(&g.bytes);
 }
 
-TEST(what_does_not_end_well_ends_with_a_sentence)
+TEST_ON(world *w, what_does_not_end_well_ends_with_a_sentence)
 {
-    world *w = *state;
     check_fails(w, "http://127.0.0.1:%u/!flood/a.bin", TN_E_IO, "8 times without progress");
     check_fails(w, "http://127.0.0.1:%u/!crumbs/a.bin", TN_E_IO, "8 times without progress");
     check_fails(w, "http://127.0.0.1:%u/absent", TN_E_DATA, "is not there: the server answers 404");
@@ -269,9 +257,8 @@ TEST(what_does_not_end_well_ends_with_a_sentence)
     check_fails(w, "http://127.0.0.1:%u/!shift/a.bin", TN_E_DATA, "other bytes than it was asked");
 }
 
-TEST(an_answer_that_is_not_the_range_asked_for_is_refused)
+TEST_ON(world *w, an_answer_that_is_not_the_range_asked_for_is_refused)
 {
-    world *w = *state;
     check_fails(w, "webhdfs://127.0.0.1:%u/!whole/a.bin", TN_E_IO,
                 "6000000 bytes where 262144 were asked for");
     check_fails(w, "webhdfs://127.0.0.1:%u/!whole/!chunked/a.bin", TN_E_IO,
@@ -282,9 +269,8 @@ TEST(an_answer_that_is_not_the_range_asked_for_is_refused)
     check_same(w, "webhdfs://127.0.0.1:%u/!chunked/a.bin", 12345);
 }
 
-TEST(a_change_while_reading_is_an_error)
+TEST_ON(world *w, a_change_while_reading_is_an_error)
 {
-    world *w = *state;
     static const char words[] = "changed while being read";
     check_fails(w, "http://127.0.0.1:%u/!change/a.bin", TN_E_DATA, words);
     check_fails(w, "http://127.0.0.1:%u/!sneak/a.bin", TN_E_DATA, words);
@@ -300,22 +286,20 @@ TEST(a_change_while_reading_is_an_error)
     tn_text_done(&g.bytes);
 }
 
-TEST(secrets_go_to_the_first_host_alone)
+TEST_ON(world *w, secrets_go_to_the_first_host_alone)
 {
-    world *w = *state;
     check_same(w, "http://127.0.0.1:%u/!hop/a.bin", 0);
     assert_int_equal(store_leaks(w->s.server), 0);
     check_same(w, "http://localhost:%u/a.bin", 0);
     assert_true(store_leaks(w->s.server) > 0); /* here it is wanted: the header was sent at all */
 }
 
-TEST(a_header_goes_to_the_host_that_it_is_of)
+TEST_ON(world *w, a_header_goes_to_the_host_that_it_is_of)
 {
-    world *w = *state;
     char lines[100];
     char uri[SERVED_URI];
     tn_error err = {0};
-    tn_remote *r = NULL;
+    tn_remote *r FREED(tn_remote_close) = NULL;
     tn_remote_object *object = NULL;
     uint32_t n = 0;
     const uint64_t before = store_leaks(w->s.server);
@@ -340,12 +324,10 @@ TEST(a_header_goes_to_the_host_that_it_is_of)
     assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "http_header of data.secrets names no host"));
     assert_int_equal(store_leaks(w->s.server), leaks);
-    tn_remote_close(r);
 }
 
-TEST(lists_are_whole_sorted_and_by_whole_names)
+TEST_ON(world *w, lists_are_whole_sorted_and_by_whole_names)
 {
-    world *w = *state;
     static const struct {
         const char *form, *names;
     } rows[] = {
@@ -374,9 +356,8 @@ TEST(lists_are_whole_sorted_and_by_whole_names)
     check_fails(w, "s3://badlist/d/p*", TN_E_DATA, "list of objects is damaged");
 }
 
-TEST(words_of_a_server_cannot_steer_a_terminal_or_forge_a_line)
+TEST_ON(world *w, words_of_a_server_cannot_steer_a_terminal_or_forge_a_line)
 {
-    world *w = *state;
     char path[512];
     (void)snprintf(path, sizeof path, "%s/rude", w->s.dir);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -391,9 +372,8 @@ TEST(words_of_a_server_cannot_steer_a_terminal_or_forge_a_line)
     check_list(w, "s3://b/rude/g*", "rude/good");
 }
 
-TEST(lists_without_end_are_damaged)
+TEST_ON(world *w, lists_without_end_are_damaged)
 {
-    world *w = *state;
     const uint64_t before = store_requests(w->s.server);
     check_fails(w, "s3://roundlist/*", TN_E_DATA, "comes back to what it has told");
     check_fails(w, "s3://freshlist/*", TN_E_DATA, "comes back to what it has told");
@@ -402,9 +382,8 @@ TEST(lists_without_end_are_damaged)
     assert_in_range(store_requests(w->s.server) - before, 8, 40);
 }
 
-TEST(signatures_hold_and_expired_tokens_are_renewed)
+TEST_ON(world *w, signatures_hold_and_expired_tokens_are_renewed)
 {
-    world *w = *state;
     static const char keys[] =
         "aws_access_key_id = AKID\naws_secret_access_key = " STORE_SECRET "\n";
     char lines[300];
@@ -418,9 +397,8 @@ TEST(signatures_hold_and_expired_tokens_are_renewed)
     check_fails(w, "s3://signed/!expire/a.bin", TN_E_DATA, "403 (ExpiredToken)");
 }
 
-TEST(another_name_node_answers_for_one_on_standby_or_that_fails)
+TEST_ON(world *w, another_name_node_answers_for_one_on_standby_or_that_fails)
 {
-    world *w = *state;
     char uri[SERVED_URI];
     for (int sick = 0; sick < 2; sick++) {
         (void)snprintf(uri, sizeof uri, "webhdfs://127.0.0.1:%u,127.0.0.1:%u/%sa.bin",
@@ -433,9 +411,8 @@ TEST(another_name_node_answers_for_one_on_standby_or_that_fails)
     check_fails(w, uri, TN_E_IO, "every NameNode is on standby");
 }
 
-TEST(a_data_node_is_asked_for_later_ranges_without_the_name_node)
+TEST_ON(world *w, a_data_node_is_asked_for_later_ranges_without_the_name_node)
 {
-    world *w = *state;
     enum { SIZE = 80 << 20 };
     /* Requests for 24 ranges: two each, of three that are about the file; or four at first, and up
      * to four at 64 MiB, that ask the NameNode. */
@@ -461,9 +438,8 @@ TEST(a_data_node_is_asked_for_later_ranges_without_the_name_node)
 
 /* ---- a token that expires while a stream is open ---- */
 
-TEST(a_token_may_be_renewed_while_reading)
+TEST_ON(world *w, a_token_may_be_renewed_while_reading)
 {
-    world *w = *state;
     static const char form[] = "aws_access_key_id = AKID\naws_secret_access_key = " STORE_SECRET
                                "\naws_session_token = %s\n";
     char lines[300];
@@ -506,9 +482,8 @@ static void keep_line(tn_log_level level, const char *line)
     n_told++;
 }
 
-TEST(a_wait_for_a_server_is_told)
+TEST_ON(world *w, a_wait_for_a_server_is_told)
 {
-    world *w = *state;
     tn_log_set(keep_line, TN_LOG_INFO);
     (void)setenv("TNET_FAST", "1000", 1); /* NOLINT(concurrency-mt-unsafe): alone */
     check_fails(w, "http://127.0.0.1:%u/!later/a.bin", TN_E_IO, "8 times without progress");
@@ -535,9 +510,8 @@ TEST(a_wait_for_a_server_is_told)
 
 /* ---- stop, connections, memory ---- */
 
-TEST(a_stop_ends_a_read_that_waits)
+TEST_ON(world *w, a_stop_ends_a_read_that_waits)
 {
-    world *w = *state;
     char uri[SERVED_URI];
     got g = {.status = TN_OK};
     served_stop s = {.s = &w->s, .requests = store_requests(w->s.server) + 1};
@@ -598,11 +572,10 @@ TEST(a_stop_of_the_process_ends_every_first_look)
     (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 
-TEST(connections_are_used_again)
+TEST_ON(world *w, connections_are_used_again)
 {
-    world *w = *state;
     char uri[SERVED_URI];
-    tn_remote *r = NULL;
+    tn_remote *r FREED(tn_remote_close) = NULL;
     got g = {.status = TN_OK};
     tn_remote_object *object = NULL;
     uint32_t n = 0;
@@ -617,15 +590,13 @@ TEST(connections_are_used_again)
     assert_int_equal(g.bytes.size, 5 * BYTES);
     assert_true(store_connections(w->s.server) - before <= 4);
     tn_text_done(&g.bytes);
-    tn_remote_close(r);
 }
 
-TEST(nothing_behind_the_end_of_a_span_is_fetched)
+TEST_ON(world *w, nothing_behind_the_end_of_a_span_is_fetched)
 {
-    world *w = *state;
     char uri[SERVED_URI];
     char byte;
-    tn_remote *r = NULL;
+    tn_remote *r FREED(tn_remote_close) = NULL;
     tn_remote_stream *s = NULL;
     tn_remote_object *object = NULL;
     tn_error err = {0};
@@ -644,7 +615,6 @@ TEST(nothing_behind_the_end_of_a_span_is_fetched)
     }
     assert_int_equal(store_requests(w->s.server) - before, 2);
     tn_remote_stream_close(s);
-    tn_remote_close(r);
 }
 
 TEST(a_missing_library_is_a_sentence)

@@ -13,9 +13,6 @@
 
 #include <dirent.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,7 +27,7 @@ typedef struct world {
     char *data;
 } world;
 
-static int begin(void **state)
+GROUP_SET_UP
 {
     static world w;
     served_silence("1");
@@ -49,19 +46,15 @@ static int begin(void **state)
     assert_int_equal(mkdir(path, 0755), 0);
     served_secrets(&w.s, "aws_access_key_id = AKID\naws_secret_access_key = " STORE_SECRET "\n");
     *state = &w;
-    return 0;
 }
 
-static int end(void **state)
+GROUP_TEAR_DOWN
 {
     world *w = *state;
     served_close(&w->s);
     free(w->data);
     tn_tmpdir_remove(w->local);
-    return 0;
 }
-
-GROUP(begin, end);
 
 /* ---- what lies there ---- */
 
@@ -171,9 +164,8 @@ TEST(what_fails_for_once_is_sent_again)
     check_sent(*state, 1, 1, "webhdfs://127.0.0.1:%n/!safe");
 }
 
-TEST(an_older_file_is_replaced)
+TEST_ON(const world *w, an_older_file_is_replaced)
 {
-    const world *w = *state;
     static const char *const where[] = {"s3://b/out/x", "webhdfs://127.0.0.1:%n/out/x",
                                         "webhdfs://127.0.0.1:%n/!mute/out/x",
                                         "webhdfs://127.0.0.1:%n/!old/out/x"};
@@ -212,9 +204,8 @@ static void check_refused(const world *w, uint32_t n, const char *where, const c
     clear(w);
 }
 
-TEST(a_failure_leaves_what_was_there)
+TEST_ON(const world *w, a_failure_leaves_what_was_there)
 {
-    const world *w = *state;
     check_refused(w, 3, "s3://b/!full/out/x", "the server answers 507 (XMinioStorageFull)");
     check_refused(w, 2, "s3://b/!denied/out/x", "the server answers 403 (AccessDenied)");
     check_refused(w, 2, "s3://b/!flood/out/x", "the server answers 503, 8 times without progress");
@@ -226,9 +217,8 @@ TEST(a_failure_leaves_what_was_there)
     check_refused(w, 1, "webhdfs://127.0.0.1:%n/!hang/out/x", "cannot write 'webhdfs://");
 }
 
-TEST(what_a_store_has_lost_twice_is_a_failure)
+TEST_ON(const world *w, what_a_store_has_lost_twice_is_a_failure)
 {
-    const world *w = *state;
     tn_error err = {0};
     const uint64_t before = store_requests(w->s.server);
     assert_int_equal(send(w, "short", "s3://b/!liar/out/x", NULL, &err), TN_E_IO);
@@ -297,9 +287,8 @@ TEST(what_cannot_be_written_to_is_refused_unasked)
     assert_int_equal(tn_remote_check_target("swebhdfs://n:1,m:2/a", &err), TN_OK);
 }
 
-TEST(a_folder_is_no_file)
+TEST_ON(const world *w, a_folder_is_no_file)
 {
-    const world *w = *state;
     tn_error err = {0};
     assert_int_equal(send(w, "short", "s3://b/out/", NULL, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "names no file"));

@@ -13,9 +13,6 @@
 #include "support/store.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static tn_bytes bytes_of(const char *text)
 {
     return (tn_bytes){text, strlen(text), false};
@@ -47,8 +44,8 @@ static void check_signature(const tn_text *url, const char *more, const char *na
 TEST(what_is_signed_is_what_aws_signs)
 {
     static const char names[] = "host;x-amz-content-sha256;x-amz-date";
-    tn_text url = {0};
-    tn_text query = {0};
+    tn_text url CLEANUP(tn_text_done) = {0};
+    tn_text query CLEANUP(tn_text_done) = {0};
     tn_s3_url("https://s3.amazonaws.com", false, bytes_of("examplebucket"), bytes_of("test.txt"),
               NULL, &url);
     assert_string_equal(tn_text_str(&url), "https://examplebucket.s3.amazonaws.com/test.txt");
@@ -60,7 +57,7 @@ TEST(what_is_signed_is_what_aws_signs)
     check_signature(&url, "", names,
                     "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
     tn_text_clear(&url);
-    tn_text token = {0};
+    tn_text token CLEANUP(tn_text_done) = {0};
     tn_text_adds(&token, "a/b+=");
     tn_s3_list_query(&token, false, bytes_of("dt=2024/"), &query);
     assert_string_equal(tn_text_str(&query),
@@ -77,9 +74,6 @@ TEST(what_is_signed_is_what_aws_signs)
     tn_s3_url("http://10.0.0.5:9000", true, bytes_of("b"), bytes_of("../a=1/\xc3\xa9 +"), NULL,
               &url);
     assert_string_equal(tn_text_str(&url), "http://10.0.0.5:9000/b/../a%3D1/%C3%A9%20%2B");
-    tn_text_done(&url);
-    tn_text_done(&query);
-    tn_text_done(&token);
 }
 
 /* ---- lists ---- */
@@ -88,7 +82,7 @@ static void check_list(const char *xml, const char *expected)
 {
     tn_s3_scan scan = {.text = bytes_of(xml)};
     tn_s3_object o = {0};
-    tn_text got = {0};
+    tn_text got CLEANUP(tn_text_done) = {0};
     while (tn_s3_next(&scan, &o)) {
         tn_text_addf(&got, "%s,%llu,%s ", tn_text_str(&o.key), (unsigned long long)o.size,
                      tn_text_str(&o.etag));
@@ -96,7 +90,6 @@ static void check_list(const char *xml, const char *expected)
     tn_text_addf(&got, "%s%s%s", scan.truncated ? "more:" : "", tn_text_str(&scan.token),
                  scan.broken ? "broken" : "");
     assert_string_equal(tn_text_str(&got), expected);
-    tn_text_done(&got);
     tn_text_done(&o.key);
     tn_text_done(&o.etag);
     tn_text_done(&scan.token);
@@ -124,11 +117,10 @@ TEST(lists_are_scanned_for_what_matters)
     check_list("<Contents><Size>1</Size></Contents>", "broken");
     check_list("<Contents><Key>&#0;&#xd800;&#x110000;&#</Key><Size>1</Size></Contents>",
                "&#0;&#xd800;&#x110000;&#,1, ");
-    tn_text code = {0};
+    tn_text code CLEANUP(tn_text_done) = {0};
     assert_true(tn_s3_element(bytes_of("<Error><Code>NoSuchKey</Code></Error>"), "Code", &code));
     assert_string_equal(tn_text_str(&code), "NoSuchKey");
     assert_false(tn_s3_element(bytes_of("<Error></Error>"), "Code", &code));
-    tn_text_done(&code);
 }
 
 /* ---- NameNodes ---- */
@@ -143,7 +135,7 @@ static bool read_status(const char *json, tn_arena *arena, tn_webhdfs_status *ou
 TEST(a_status_has_all_that_is_needed)
 {
     tn_webhdfs_status s;
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     assert_true(read_status("{\"pathSuffix\":\"p\",\"type\":\"FILE\",\"length\":12,"
                             "\"modificationTime\":1320171722771,\"owner\":\"x\"}",
                             arena, &s));
@@ -167,20 +159,18 @@ TEST(a_status_has_all_that_is_needed)
         assert_false(read_status(wrong[i], arena, &s));
     }
     assert_false(tn_webhdfs_read(NULL, &s));
-    tn_arena_free(arena);
 }
 
 /* ---- secrets ---- */
 
 static void check_moved(const char *from, const char *to)
 {
-    tn_text url = {0};
+    tn_text url CLEANUP(tn_text_done) = {0};
     tn_text_adds(&url, from);
     assert_int_equal(tn_scheme_webhdfs.move(&url, 7, 12), to != NULL);
     if (to != NULL) {
         assert_string_equal(tn_text_str(&url), to);
     }
-    tn_text_done(&url);
 }
 
 TEST(a_redirect_is_moved_by_parameters_of_its_query_alone)

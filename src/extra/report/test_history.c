@@ -5,38 +5,30 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* The member of a file that holds `lines`; NULL: there is no file. Returns when the model was
  * trained. */
 static double member_of(const char *lines, uint64_t step, tn_text *out)
 {
-    char dir[256];
     char path[TN_PATH_SIZE];
     tn_error err = {0};
-    tn_tmpdir_make(dir);
+    TMPDIR(dir);
     (void)snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
     if (lines != NULL) {
         assert_int_equal(tn_file_replace(path, lines, strlen(lines), &err), TN_OK);
     }
     double when = 0;
     assert_int_equal(tn_history_json(path, step, out, &when, &err), TN_OK);
-    tn_tmpdir_remove(dir);
     return when;
 }
 
 static void assert_has(const tn_text *page, const char *text)
 {
-    if (strstr(tn_text_str(page), text) == NULL) {
-        fail_msg("no '%s' in: %s", text, tn_text_str(page));
-    }
+    assert_says(tn_text_str(page), text);
 }
 
 TEST(curves_have_the_records_values)
 {
-    tn_text page = {0};
+    tn_text page CLEANUP(tn_text_done) = {0};
     (void)member_of("{\"kind\":\"start\",\"step\":0,\"resumed_from\":null}\n"
                     "{\"kind\":\"train\",\"step\":0,\"loss\":1,\"auc\":null,\"lr\":0.5}\n"
                     "{\"kind\":\"train\",\"step\":50,\"loss\":3,\"auc\":null,\"lr\":0.5}\n"
@@ -52,12 +44,11 @@ TEST(curves_have_the_records_values)
     assert_has(&page, "{\"title\":\"learning rate\",\"train\":[[0,0.5],[50,0.5],[100,0.5]],");
     assert_has(&page, "{\"title\":\"AUC\",\"train\":[],\"valid\":[]}"); /* nothing to draw */
     assert_null(strstr(tn_text_str(&page), "esumed"));
-    tn_text_done(&page);
 }
 
 TEST(a_resumed_run_replaces_what_was_behind_its_checkpoint)
 {
-    tn_text page = {0};
+    tn_text page CLEANUP(tn_text_done) = {0};
     (void)member_of("{\"kind\":\"train\",\"step\":0,\"loss\":1}\n"
                     "{\"kind\":\"train\",\"step\":80,\"loss\":9}\n"
                     "{\"kind\":\"eval\",\"step\":80,\"data\":\"valid\",\"loss\":9}\n"
@@ -71,7 +62,6 @@ TEST(a_resumed_run_replaces_what_was_behind_its_checkpoint)
     assert_has(&page,
                "{\"class\":\"resumed\",\"x\":50,\"tip\":\"resumed from ckpt-7 at step 50\"}");
     assert_has(&page, "{\"title\":\"loss\",\"train\":[[0,1],[100,2]],\"valid\":[]}");
-    tn_text_done(&page);
 }
 
 TEST(a_model_is_as_old_as_the_record_of_its_step)
@@ -79,19 +69,18 @@ TEST(a_model_is_as_old_as_the_record_of_its_step)
     static const char lines[] = "{\"kind\":\"train\",\"step\":10,\"t\":1700000000.5}\n"
                                 "{\"kind\":\"train\",\"step\":20,\"t\":1700000100}\n"
                                 "{\"kind\":\"train\",\"step\":30}\n";
-    tn_text page = {0};
+    tn_text page CLEANUP(tn_text_done) = {0};
     assert_true(isnan(member_of(lines, 9, &page)));
     assert_true(member_of(lines, 10, &page) == 1700000000.5);
     assert_true(member_of(lines, 25, &page) == 1700000100);
     assert_true(isnan(member_of(lines, 30, &page)));
-    tn_text_done(&page);
 }
 
 /* A spike of one record among 100,000 is drawn, in a page that does not grow with them. */
 TEST(what_stands_out_is_kept_of_many_records)
 {
-    tn_text lines = {0};
-    tn_text page = {0};
+    tn_text lines CLEANUP(tn_text_done) = {0};
+    tn_text page CLEANUP(tn_text_done) = {0};
     for (uint32_t i = 0; i < 100000; i++) {
         tn_text_addf(&lines, "{\"kind\":\"train\",\"step\":%u,\"loss\":%s}\n", i,
                      i == 33333   ? "5"
@@ -104,13 +93,11 @@ TEST(what_stands_out_is_kept_of_many_records)
     assert_has(&page, "[33333,5]");
     assert_has(&page, "[66666,0]");
     assert_in_range(page.size, 4000, 16000);
-    tn_text_done(&lines);
-    tn_text_done(&page);
 }
 
 TEST(what_is_not_there_is_said)
 {
-    tn_text page = {0};
+    tn_text page CLEANUP(tn_text_done) = {0};
     (void)member_of(NULL, 5, &page);
     assert_has(&page, "metrics.jsonl is not there");
     tn_text_clear(&page);
@@ -121,5 +108,4 @@ TEST(what_is_not_there_is_said)
     tn_text_clear(&page);
     (void)member_of("", 5, &page);
     assert_has(&page, "0 records of training");
-    tn_text_done(&page);
 }

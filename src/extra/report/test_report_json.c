@@ -8,10 +8,6 @@
 #include "support/tmpdir.h"
 #include "train/resultkit.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* A document and its tree. */
 typedef struct document {
     tn_text text;
@@ -36,9 +32,7 @@ static void document_done(document *d)
 
 static void assert_has(const document *d, const char *text)
 {
-    if (strstr(tn_text_str(&d->text), text) == NULL) {
-        fail_msg("no '%s' in: %s", text, tn_text_str(&d->text));
-    }
+    assert_says(tn_text_str(&d->text), text);
 }
 
 /* A number of a row of a table, or of a list of points; NAN: null. */
@@ -61,11 +55,10 @@ TEST(the_facts_say_what_was_judged_on_what_and_when_it_was_trained)
 {
     static const char line[] = "{\"kind\":\"train\",\"step\":12,\"t\":1700000000}\n";
     static const char hash[] = "00112233445566778899aabbccddeeff";
-    char dir[256];
     char path[300];
     const char *data[] = {"logs/day&night.tsv", "b.tsv"};
-    resultkit k;
-    tn_tmpdir_make(dir);
+    resultkit k CLEANUP(resultkit_done);
+    TMPDIR(dir);
     (void)snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
     assert_int_equal(tn_file_replace(path, line, sizeof line - 1, NULL), TN_OK);
     resultkit_make(&k, true, "item");
@@ -82,15 +75,13 @@ TEST(the_facts_say_what_was_judged_on_what_and_when_it_was_trained)
     assert_null(strstr(tn_text_str(&d.text), "\"model\""));
     document_done(&d);
     k.evaluation.calibrated_by = NULL;
-    resultkit_done(&k);
-    tn_tmpdir_remove(dir);
 }
 
 TEST(figures_are_those_of_the_metrics)
 {
-    resultkit k;
+    resultkit k CLEANUP(resultkit_done);
     resultkit_make(&k, true, "item");
-    document d = document_of(&k);
+    document d CLEANUP(document_done) = document_of(&k);
     assert_has(&d, "[\"auc\",0.9333333");
     const tn_json *points = tn_json_get(tn_json_get(d.top, "curve"), "points");
     assert_true(at(points, 0, 0) == 0 && at(points, 0, 1) == 0 && isnan(at(points, 0, 2)));
@@ -106,15 +97,13 @@ TEST(figures_are_those_of_the_metrics)
     assert_true(is_near(at(bins, 0, 0), 1 / (1 + exp(3))) && at(bins, 0, 4) == 1);
     assert_true(at(deciles, 7, 4) == 1 && at(deciles, 7, 3) == 1);
     assert_true(is_near(at(deciles, 7, 8), 1 + exp(-1)));
-    document_done(&d);
-    resultkit_done(&k);
 }
 
 TEST(each_row_is_in_a_bin_of_the_scores)
 {
-    resultkit k;
+    resultkit k CLEANUP(resultkit_done);
     resultkit_make(&k, true, "item");
-    document d = document_of(&k);
+    document d CLEANUP(document_done) = document_of(&k);
     const tn_json *scores = tn_json_get(d.top, "scores");
     const tn_json *bins = tn_json_get(scores, "bins");
     double sum[2] = {0};
@@ -125,16 +114,14 @@ TEST(each_row_is_in_a_bin_of_the_scores)
     assert_has(&d, "\"scores\":{\"low\":-3,\"high\":1,");
     assert_true(sum[0] == 3 && sum[1] == 5);
     assert_true(at(bins, 0, 1) == 1 && at(bins, bins->n - 1, 0) == 1);
-    document_done(&d);
-    resultkit_done(&k);
 }
 
 TEST(slices_and_intervals_are_tables)
 {
-    resultkit k;
+    resultkit k CLEANUP(resultkit_done);
     resultkit_make(&k, true, "item");
     tn_eval_result_intervals(&k.findings);
-    document d = document_of(&k);
+    document d CLEANUP(document_done) = document_of(&k);
     const tn_json *slot = tn_json_get(tn_json_item(tn_json_get(d.top, "slices"), 0), "table");
     assert_has(&d, "{\"columns\":[\"item\",\"rows\",\"auc\",\"logloss\",\"copc\",\"ctr\",\"pctr\"],"
                    "\"rows\":[[\"7\",5,0.75,");
@@ -143,8 +130,6 @@ TEST(slices_and_intervals_are_tables)
     assert_has(&d, "\"rows\":[[\"DeLong\",");
     assert_true(is_near(at(intervals, 0, 1), k.findings.delong.low));
     assert_true(is_near(at(intervals, 1, 2), k.findings.bootstrap.high));
-    document_done(&d);
-    resultkit_done(&k);
 }
 
 TEST(one_class_has_no_curves)
@@ -152,45 +137,39 @@ TEST(one_class_has_no_curves)
     static const float logit[] = {-1, 1};
     static const float label[] = {0, 0};
     const tn_scored rows = {.n = 2, .logit = logit, .label = label};
-    resultkit k;
+    resultkit k CLEANUP(resultkit_done);
     resultkit_make(&k, false, "item");
     tn_metrics_clear(k.evaluation.metrics);
     assert_int_equal(tn_metrics_add(k.evaluation.metrics, &rows, NULL), TN_OK);
-    document d = document_of(&k);
+    document d CLEANUP(document_done) = document_of(&k);
     assert_null(tn_json_get(d.top, "curve"));
     assert_int_equal(tn_json_get(d.top, "reliability")->n, 2);
     assert_non_null(tn_json_get(d.top, "scores"));
     assert_has(&d, "[\"auc\",null,");
-    document_done(&d);
-    resultkit_done(&k);
 }
 
 TEST(no_rows_make_a_document_too)
 {
-    resultkit k;
+    resultkit k CLEANUP(resultkit_done);
     resultkit_make(&k, true, "item");
     tn_metrics_clear(k.evaluation.metrics);
     tn_slices_free(k.evaluation.slices[0]);
     assert_int_equal(
         tn_slices_new(&k.evaluation.slices[0], &(tn_slices_opts){.slices_max = 1}, NULL), TN_OK);
-    document d = document_of(&k);
+    document d CLEANUP(document_done) = document_of(&k);
     assert_has(&d, "[\"logloss\",null,");
     assert_has(&d, "\"reliability\":[]");
     assert_null(tn_json_get(d.top, "scores"));
-    document_done(&d);
-    resultkit_done(&k);
 }
 
 TEST(rows_without_labels_have_facts_and_history_alone)
 {
-    resultkit k;
+    resultkit k CLEANUP(resultkit_done);
     resultkit_make(&k, true, "item");
     k.label.none = true;
-    document d = document_of(&k);
+    document d CLEANUP(document_done) = document_of(&k);
     assert_non_null(tn_json_get(d.top, "facts"));
     assert_non_null(tn_json_get(d.top, "history"));
     assert_null(tn_json_get(d.top, "metrics"));
     assert_null(tn_json_get(d.top, "slices"));
-    document_done(&d);
-    resultkit_done(&k);
 }

@@ -8,9 +8,6 @@
 #include "train/report/eval_pages.h"
 #include "train/resultkit.h"
 
-#include <stdio.h>
-#include <string.h>
-
 extern const tn_eval_page tn_eval_page_html;
 
 static void page_of(const resultkit *k, const char *config, tn_text *out)
@@ -21,9 +18,7 @@ static void page_of(const resultkit *k, const char *config, tn_text *out)
 
 static void assert_has(const tn_text *page, const char *text)
 {
-    if (strstr(tn_text_str(page), text) == NULL) {
-        fail_msg("no '%s' in: %s", text, tn_text_str(page));
-    }
+    assert_says(tn_text_str(page), text);
 }
 
 /* The object between the tags of the data. */
@@ -47,9 +42,9 @@ static const char *text_at(const tn_json *top, const char *key)
 
 TEST(a_page_has_the_numbers)
 {
-    resultkit k;
-    tn_text page = {0};
-    tn_arena *arena = tn_arena_new(1 << 12);
+    resultkit k CLEANUP(resultkit_done);
+    tn_text page CLEANUP(tn_text_done) = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     resultkit_make(&k, true, "item");
     page_of(&k, "run: {name: a}", &page);
     const tn_json *top = data_of(&page, arena);
@@ -58,15 +53,12 @@ TEST(a_page_has_the_numbers)
     assert_true(auc > 0.93333 && auc < 0.93334);
     assert_string_equal(text_at(top, "config"), "run: {name: a}");
     assert_null(strstr(tn_text_str(&page), "{{"));
-    tn_arena_free(arena);
-    tn_text_done(&page);
-    resultkit_done(&k);
 }
 
 TEST(readers_without_scripts_get_facts_and_metrics)
 {
-    resultkit k;
-    tn_text page = {0};
+    resultkit k CLEANUP(resultkit_done);
+    tn_text page CLEANUP(tn_text_done) = {0};
     resultkit_make(&k, true, "item");
     page_of(&k, NULL, &page);
     assert_has(&page, "<title>a on test</title>");
@@ -78,8 +70,6 @@ TEST(readers_without_scripts_get_facts_and_metrics)
     tn_metrics_clear(k.evaluation.metrics);
     page_of(&k, NULL, &page);
     assert_has(&page, "<tr><td>auc</td><td>n/a</td><td>area under the ROC curve</td></tr>");
-    tn_text_done(&page);
-    resultkit_done(&k);
 }
 
 TEST(a_page_loads_nothing_and_makes_no_markup_of_data)
@@ -88,8 +78,8 @@ TEST(a_page_loads_nothing_and_makes_no_markup_of_data)
                                         "@import", "innerHTML", "outerHTML",     "document.write",
                                         "onload",  "fetch(",    "XMLHttpRequest"};
     static const char name_of_svg[] = "http://www.w3.org/2000/svg";
-    resultkit k;
-    tn_text page = {0};
+    resultkit k CLEANUP(resultkit_done);
+    tn_text page CLEANUP(tn_text_done) = {0};
     resultkit_make(&k, false, "item");
     page_of(&k, NULL, &page);
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
@@ -99,17 +89,15 @@ TEST(a_page_loads_nothing_and_makes_no_markup_of_data)
         assert_memory_equal(at, name_of_svg, sizeof name_of_svg - 1);
     }
     assert_has(&page, "content=\"default-src 'none';");
-    tn_text_done(&page);
-    resultkit_done(&k);
 }
 
 TEST(names_and_configuration_are_text)
 {
     static const char hostile[] = "</title></script><script>x</script><!--\"'&\xe4\xb8\xad";
     static const char config[] = "x: '</pre><SCRIPT>'\n\x01";
-    resultkit k;
-    tn_text page = {0};
-    tn_arena *arena = tn_arena_new(1 << 12);
+    resultkit k CLEANUP(resultkit_done);
+    tn_text page CLEANUP(tn_text_done) = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     resultkit_make(&k, true, "<b>&\"'");
     k.run.run.name = hostile;
     k.findings.data = "a<b>.tsv";
@@ -126,33 +114,27 @@ TEST(names_and_configuration_are_text)
     assert_string_equal(text_at(top, "config"), config);
     const tn_json *slot = tn_json_get(tn_json_item(tn_json_get(top, "slices"), 0), "table");
     assert_string_equal(tn_json_as_str(tn_json_item(tn_json_get(slot, "columns"), 0)), "<b>&\"'");
-    tn_arena_free(arena);
-    tn_text_done(&page);
-    resultkit_done(&k);
 }
 
 TEST(what_html_must_not_hold_is_replaced)
 {
-    resultkit k;
-    tn_text page = {0};
+    resultkit k CLEANUP(resultkit_done);
+    tn_text page CLEANUP(tn_text_done) = {0};
     resultkit_make(&k, false, "item");
     k.run.run.name = "a\x01z";
     page_of(&k, "\x02", &page);
     assert_has(&page, "<h1>a\xef\xbf\xbdz on test</h1>");
     assert_null(strpbrk(tn_text_str(&page), "\x01\x02"));
-    tn_text_done(&page);
-    resultkit_done(&k);
 }
 
 TEST(the_file_is_replaced_as_a_whole)
 {
-    char dir[256];
     char path[300];
-    resultkit k;
+    resultkit k CLEANUP(resultkit_done);
     tn_error err = {0};
-    tn_text page = {0};
-    tn_text file = {0};
-    tn_tmpdir_make(dir);
+    tn_text page CLEANUP(tn_text_done) = {0};
+    tn_text file CLEANUP(tn_text_done) = {0};
+    TMPDIR(dir);
     resultkit_make(&k, false, "item");
     page_of(&k, NULL, &page);
     assert_ptr_equal(tn_all_eval_pages[0], &tn_eval_page_html);
@@ -164,8 +146,4 @@ TEST(the_file_is_replaced_as_a_whole)
     (void)snprintf(path, sizeof path, "%s/missing/r.html", dir);
     assert_int_equal(tn_eval_page_write(&tn_eval_page_html, &k.findings, NULL, path, &err),
                      TN_E_IO);
-    tn_text_done(&file);
-    tn_text_done(&page);
-    resultkit_done(&k);
-    tn_tmpdir_remove(dir);
 }

@@ -4,8 +4,7 @@
 #include "extra/synth/generate.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
+CLOSER(tn_generator_free);
 
 static tn_gen_opts plain(uint32_t model)
 {
@@ -67,11 +66,11 @@ TEST(a_row_depends_on_seed_and_index_alone)
 {
     enum { N = 500 };
     static uint64_t forward[N];
-    tn_generator *g = world(plain(TN_GEN_FM), NULL);
-    tn_team *team = NULL;
+    tn_generator *g FREED(tn_generator_free) = world(plain(TN_GEN_FM), NULL);
+    tn_team *team FREED(tn_team_close) = NULL;
     assert_int_equal(tn_team_open(&team, 3, NULL), TN_OK);
-    tn_generator *again = world(plain(TN_GEN_FM), team);
-    tn_gen_row row;
+    tn_generator *again FREED(tn_generator_free) = world(plain(TN_GEN_FM), team);
+    tn_gen_row row CLEANUP(tn_gen_row_done);
     assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
     for (uint32_t i = 0; i < N; i++) {
         tn_gen_row_draw(&row, g, i);
@@ -83,14 +82,9 @@ TEST(a_row_depends_on_seed_and_index_alone)
     }
     tn_gen_opts other = plain(TN_GEN_FM);
     other.seed = 12;
-    tn_generator *elsewhere = world(other, NULL);
+    tn_generator *elsewhere FREED(tn_generator_free) = world(other, NULL);
     tn_gen_row_draw(&row, elsewhere, 0);
     assert_true(fold(&row, g->n_slots) != forward[0]);
-    tn_gen_row_done(&row);
-    tn_generator_free(g);
-    tn_generator_free(again);
-    tn_generator_free(elsewhere);
-    tn_team_close(team);
 }
 
 /* Mean and deviation of the logit, mean of p and of the clicks, over rows that the world was not
@@ -98,9 +92,9 @@ TEST(a_row_depends_on_seed_and_index_alone)
 static void check_scales(tn_gen_opts o)
 {
     enum { N = 40000 };
-    tn_generator *g = world(o, NULL);
+    tn_generator *g FREED(tn_generator_free) = world(o, NULL);
     double rate = g->opts.rate;
-    tn_gen_row row;
+    tn_gen_row row CLEANUP(tn_gen_row_done);
     assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
     double p = 0;
     double clicks = 0;
@@ -119,8 +113,6 @@ static void check_scales(tn_gen_opts o)
     assert_true(fabs(clicks / N - rate) < 0.012);
     assert_true(fabs(deviation - o.spread) < 0.05 * o.spread);
     assert_true(fabs(g->truth.rate - rate) < 1e-9);
-    tn_gen_row_done(&row);
-    tn_generator_free(g);
 }
 
 TEST(rate_and_spread_are_as_asked)
@@ -143,10 +135,10 @@ TEST(the_logit_of_lr_is_a_sum_over_slots)
     o.multi = 0;
     o.numeric = 0;
     o.missing = 0;
-    tn_generator *g = world(o, NULL);
+    tn_generator *g FREED(tn_generator_free) = world(o, NULL);
     double z[IDS][IDS];
     bool seen[IDS][IDS] = {{false}};
-    tn_gen_row row;
+    tn_gen_row row CLEANUP(tn_gen_row_done);
     assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
     for (uint32_t i = 0; i < N; i++) {
         tn_gen_row_draw(&row, g, i);
@@ -162,17 +154,15 @@ TEST(the_logit_of_lr_is_a_sum_over_slots)
             assert_true(fabs(z[a][b] - z[0][b] - z[a][0] + z[0][0]) < 1e-12);
         }
     }
-    tn_gen_row_done(&row);
-    tn_generator_free(g);
 }
 
 TEST(criteo_rows_have_criteo_shape)
 {
-    tn_generator *g = world(preset(TN_GEN_CRITEO, TN_GEN_LR), NULL);
+    tn_generator *g FREED(tn_generator_free) = world(preset(TN_GEN_CRITEO, TN_GEN_LR), NULL);
     assert_int_equal(g->n_slots, 39);
     assert_string_equal(g->slot[0].name, "I1");
     assert_string_equal(g->slot[38].name, "C26");
-    tn_gen_row row;
+    tn_gen_row row CLEANUP(tn_gen_row_done);
     assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
     bool missing = false;
     bool large = false;
@@ -186,8 +176,6 @@ TEST(criteo_rows_have_criteo_shape)
         negative[2] = negative[2] || row.number[1] == -2;
     }
     assert_true(missing && large && negative[1] && negative[2]);
-    tn_gen_row_done(&row);
-    tn_generator_free(g);
 }
 
 TEST(options_that_do_not_fit_are_refused)
@@ -219,8 +207,8 @@ TEST(a_share_of_ids_is_new_every_day)
     o.rows = (uint64_t)DAYS * DAY;
     o.drift = 0.25;
     o.days = DAYS;
-    tn_generator *g = world(o, NULL);
-    tn_gen_row row;
+    tn_generator *g FREED(tn_generator_free) = world(o, NULL);
+    tn_gen_row row CLEANUP(tn_gen_row_done);
     assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
     memset(first_seen, -1, sizeof first_seen);
     for (uint64_t i = 0; i < o.rows; i++) {
@@ -247,8 +235,6 @@ TEST(a_share_of_ids_is_new_every_day)
             assert_int_equal(born, IDS);
         }
     }
-    tn_gen_row_done(&row);
-    tn_generator_free(g);
 }
 
 /* A range within some day is that of the whole log; the first day is that of no drift. */
@@ -256,16 +242,16 @@ TEST(days_of_a_drifting_log_can_be_drawn_alone)
 {
     tn_gen_opts o = preset(TN_GEN_CRITEO, TN_GEN_FM);
     o.rows = 400;
-    tn_generator *still = world(o, NULL);
+    tn_generator *still FREED(tn_generator_free) = world(o, NULL);
     o.drift = 1; /* no id of a day is there on the next */
     o.days = 4;
-    tn_generator *all = world(o, NULL);
+    tn_generator *all FREED(tn_generator_free) = world(o, NULL);
     o.days = 0;
     o.day_rows = 100;
     o.first_row = 230;
     o.rows = 40;
-    tn_generator *range = world(o, NULL);
-    tn_gen_row row;
+    tn_generator *range FREED(tn_generator_free) = world(o, NULL);
+    tn_gen_row row CLEANUP(tn_gen_row_done);
     assert_int_equal(tn_gen_row_init(&row, all, NULL), TN_OK);
     for (uint32_t i = 0; i < 400; i++) {
         tn_gen_row_draw(&row, all, i);
@@ -277,10 +263,6 @@ TEST(days_of_a_drifting_log_can_be_drawn_alone)
             assert_int_equal(folded, fold(&row, all->n_slots));
         }
     }
-    tn_gen_row_done(&row);
-    tn_generator_free(still);
-    tn_generator_free(all);
-    tn_generator_free(range);
 }
 
 static void refused(tn_gen_opts o, const char *why)

@@ -8,9 +8,6 @@
 #include "io/datasets.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 static int set_up(void **state)
 {
     static datasets d;
@@ -61,18 +58,17 @@ static tn_dataset *make(datasets *d, tn_gen_opts o, const char *format, const ch
                         tn_gen_report *report)
 {
     tn_generator *g = NULL;
-    tn_text yaml = {0};
+    tn_text yaml CLEANUP(tn_text_done) = {0};
     tn_sink *sink = NULL;
     const tn_gen_place at = {.format = format, .path = datasets_path(d, name)};
     assert_int_equal(tn_generator_new(&g, &o, d->team, &d->err), TN_OK);
     assert_int_equal(tn_gen_config(g, &at, &yaml, &d->err), TN_OK);
     tn_dataset *set = datasets_bind(d, yaml.data, TN_DATASET_AS_READ);
-    assert_int_equal(
-        tn_sink_open(&sink, datasets_path(d, name), NULL, TN_COMPRESSION_NONE, &d->err), TN_OK);
+    assert_ok(tn_sink_open(&sink, datasets_path(d, name), NULL, TN_COMPRESSION_NONE, &d->err),
+              d->err.text);
     assert_int_equal(tn_gen_write(g, set->schema, sink, d->team, report, &d->err), TN_OK);
     assert_int_equal(tn_sink_commit(sink, &d->err), TN_OK);
     assert_int_equal(datasets_read(d, name)->size, report->bytes);
-    tn_text_done(&yaml);
     tn_generator_free(g);
     return set;
 }
@@ -144,7 +140,7 @@ TEST_WITH(set_up, tear_down, unknown_spellings_are_refused)
 {
     datasets *d = *state;
     tn_generator *g = NULL;
-    tn_text yaml = {0};
+    tn_text yaml CLEANUP(tn_text_done) = {0};
     tn_gen_opts o = preset(TN_GEN_MOVIES, 10);
     assert_int_equal(tn_generator_new(&g, &o, NULL, &d->err), TN_OK);
     assert_int_equal(tn_gen_config(g, &(tn_gen_place){"libsvm", "x", NULL}, &yaml, &d->err),
@@ -167,7 +163,6 @@ TEST_WITH(set_up, tear_down, unknown_spellings_are_refused)
                      TN_E_CONFIG);
     assert_non_null(strstr(d->err.text, "ids that come and go"));
     tn_generator_free(g);
-    tn_text_done(&yaml);
 }
 
 TEST_WITH(set_up, tear_down, the_truth_is_written_beside_the_rows)
@@ -185,7 +180,7 @@ TEST_WITH(set_up, tear_down, the_truth_is_written_beside_the_rows)
     assert_int_equal(report.free_parameters, 1 + 202 * 5 - 6);
     assert_true(report.oracle.auc > 0.7 && report.oracle.auc < 0.95);
     tn_generator *g = NULL;
-    tn_text text = {0};
+    tn_text text CLEANUP(tn_text_done) = {0};
     const tn_json *json = NULL;
     assert_int_equal(tn_generator_new(&g, &o, NULL, &d->err), TN_OK);
     tn_gen_truth_json(g, &report, &text);
@@ -196,7 +191,6 @@ TEST_WITH(set_up, tear_down, the_truth_is_written_beside_the_rows)
     assert_true(tn_json_as_f64(tn_json_get(tn_json_get(json, "oracle"), "auc"), &value));
     assert_true(value == report.oracle.auc);
     tn_generator_free(g);
-    tn_text_done(&text);
 }
 
 TEST_WITH(set_up, tear_down, one_hot_slots_are_counted_once_less)

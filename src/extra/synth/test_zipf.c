@@ -3,8 +3,6 @@
 #include "extra/synth/zipf.h"
 #include "support/test.h"
 
-#include <math.h>
-
 enum { DRAWS = 400000 };
 
 static tn_zipf *law(uint64_t n, double s)

@@ -14,10 +14,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const double begun_at = 1.7e9;
 
 /* The only file of a folder, and the payloads of its records, whose checksums must be right. */
@@ -30,7 +26,7 @@ typedef struct records {
 static void read_records(const char *folder, records *r)
 {
     char path[TN_PATH_SIZE];
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(folder, &names, &n, NULL), TN_OK);
     assert_int_equal(n, 1);
@@ -46,17 +42,15 @@ static void read_records(const char *folder, records *r)
         assert_non_null(tn_get(&left, size));
         assert_int_equal(tn_get_u32(&left), tn_crc_mask(tn_crc32c(0, r->payload[r->n].data, size)));
     }
-    tn_text_done(&names);
 }
 
 static void assert_hex(tn_bytes got, const char *want)
 {
-    tn_text hex = {0};
+    tn_text hex CLEANUP(tn_text_done) = {0};
     for (size_t i = 0; i < got.size; i++) {
         tn_text_addf(&hex, "%02x", (unsigned char)got.data[i]);
     }
     assert_string_equal(tn_text_str(&hex), want);
-    tn_text_done(&hex);
 }
 
 /* Walks into the messages of these field numbers, the first of each; ended by 0. */
@@ -72,9 +66,8 @@ static tn_bytes inside(tn_bytes message, const uint32_t *numbers)
     return message;
 }
 
-TEST(scalars_have_the_bytes_of_the_format)
+TEST_ON(const char *folder, scalars_have_the_bytes_of_the_format)
 {
-    const char *folder = *state;
     records r = {0};
     tn_event_file *f = NULL;
     assert_int_equal(tn_event_file_open(&f, folder, begun_at, 0, NULL), TN_OK);
@@ -101,9 +94,8 @@ TEST(scalars_have_the_bytes_of_the_format)
     tn_unmap(&r.map);
 }
 
-TEST(a_run_that_goes_on_begins_behind_its_checkpoint)
+TEST_ON(const char *folder, a_run_that_goes_on_begins_behind_its_checkpoint)
 {
-    const char *folder = *state;
     records r = {0};
     tn_event_file *f = NULL;
     assert_int_equal(tn_event_file_open(&f, folder, begun_at + .5, 500, NULL), TN_OK);
@@ -114,11 +106,10 @@ TEST(a_run_that_goes_on_begins_behind_its_checkpoint)
     tn_unmap(&r.map);
     assert_int_equal(tn_event_file_open(&f, folder, begun_at, 0, NULL), TN_OK); /* another file */
     tn_event_file_close(f);
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     assert_int_equal(tn_dir_list(folder, &names, &n, NULL), TN_OK);
     assert_int_equal(n, 2);
-    tn_text_done(&names);
 }
 
 /* The tensor of the first value of the n-th record. */
@@ -127,9 +118,8 @@ static tn_bytes tensor_of(const records *r, uint32_t n, uint32_t part)
     return inside(r->payload[n], (const uint32_t[]){5, 1, 8, part, 0});
 }
 
-TEST(histograms_count_every_finite_number)
+TEST_ON(const char *folder, histograms_count_every_finite_number)
 {
-    const char *folder = *state;
     enum { N = 3001 };
     float x[N + 2];
     for (uint32_t i = 0; i < N; i++) {
@@ -174,9 +164,8 @@ TEST(histograms_count_every_finite_number)
     tn_unmap(&r.map);
 }
 
-TEST(precision_and_recall_are_those_of_the_scores)
+TEST_ON(const char *folder, precision_and_recall_are_those_of_the_scores)
 {
-    const char *folder = *state;
     const float logit[] = {-2, -1, 0, 1, 2, 3};
     const float label[] = {0, 0, 1, 0, 1, 1};
     const float weight[] = {1, 1, 1, 2, 1, 1};
@@ -219,9 +208,8 @@ TEST(precision_and_recall_are_those_of_the_scores)
     tn_unmap(&r.map);
 }
 
-TEST(graphs_texts_and_choices_are_there)
+TEST_ON(const char *folder, graphs_texts_and_choices_are_there)
 {
-    const char *folder = *state;
     records r = {0};
     tn_event_file *f = NULL;
     tn_error err;
@@ -267,9 +255,8 @@ TEST(graphs_texts_and_choices_are_there)
     tn_unmap(&r.map);
 }
 
-TEST(a_file_that_cannot_be_made_is_told)
+TEST_ON(const char *folder, a_file_that_cannot_be_made_is_told)
 {
-    const char *folder = *state;
     char path[TN_PATH_SIZE];
     tn_error err;
     tn_event_file *f = NULL;
@@ -280,18 +267,14 @@ TEST(a_file_that_cannot_be_made_is_told)
     assert_non_null(strstr(err.text, "file"));
 }
 
-static int set_up(void **state)
+SET_UP
 {
     static char dir[256];
     tn_tmpdir_make(dir);
     *state = dir;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     tn_tmpdir_remove(*state);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);

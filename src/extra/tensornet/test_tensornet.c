@@ -24,10 +24,6 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define MAP "checkpoint.from.tensornet.map"
 #define LAYERS(rule, more)                                                                         \
     MAP ".sparse=[{layer: linear_input, segment: linear_input, optimizer: " rule more              \
@@ -144,9 +140,7 @@ static tn_status take(trial *t, const char *dir, tn_error *err)
 static void must_take(trial *t, const char *dir)
 {
     tn_error err = {0};
-    if (take(t, dir, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(take(t, dir, &err), err.text);
 }
 
 TMPDIR_UNPACKED(cases, "tensornet/cases");
@@ -195,9 +189,7 @@ static double compare(trial *t, const char *name, const char *file)
                                      .sink_arg = &cmp};
     tn_evaluation result;
     tn_error err = {0};
-    if (tn_evaluate(t->w, &request, &result, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_evaluate(t->w, &request, &result, &err), err.text);
     tn_evaluation_done(&result);
     assert_int_equal(cmp.row, 200);
     return cmp.worst;
@@ -207,7 +199,7 @@ TEST(predictions_are_those_of_tensornet)
 {
     for (uint32_t i = 0; i < FIXTURES; i++) {
         for (uint32_t text = 0; text < 2; text++) {
-            trial t;
+            trial t CLEANUP(tear_down);
             char dir[300];
             set_up(&t, fixtures[i].overrides);
             dir_of(fixtures[i].name, text ? "txt" : "bin", dir);
@@ -222,7 +214,6 @@ TEST(predictions_are_those_of_tensornet)
                 assert_true(compare(&t, fixtures[i].name,
                                     text ? "pred.loaded.tsv" : "pred.live.tsv") <= 2e-6);
             }
-            tear_down(&t);
         }
     }
 }
@@ -271,7 +262,7 @@ TEST(rows_of_all_fixtures_are_there)
 {
     for (uint32_t i = 0; i < FIXTURES; i++) {
         for (uint32_t text = 0; text < 2; text++) {
-            trial t;
+            trial t CLEANUP(tear_down);
             char dir[300];
             seen s = {.t = &t};
             set_up(&t, fixtures[i].overrides);
@@ -288,7 +279,6 @@ TEST(rows_of_all_fixtures_are_there)
             assert_int_equal(t.begun.count[TN_BEGUN_LEFT], 0);
             assert_non_null(strstr(tn_text_str(&t.begun.table), "56 rows become 'deep_input'"));
             assert_null(strstr(tn_text_str(&t.begun.table), "states new"));
-            tear_down(&t);
         }
     }
 }
@@ -296,13 +286,13 @@ TEST(rows_of_all_fixtures_are_there)
 /* A row's own figures, as they lie in the file. */
 TEST(states_come_along)
 {
-    trial t;
+    trial t CLEANUP(tear_down);
     char dir[300];
     char path[TN_PATH_SIZE];
     tn_tensornet_dir d;
     tn_error err = {0};
-    tn_text bytes = {0};
-    tn_tensornet_rows rows = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
+    tn_tensornet_rows rows CLEANUP(tn_tensornet_rows_done) = {0};
     const tn_tensornet_shape shape = {TN_TENSORNET_ADAGRAD, 4, false};
     const tn_tensornet_place at_3 = {"deep_input", 0, 3};
     set_up(&t, fixtures[0].overrides);
@@ -315,7 +305,7 @@ TEST(states_come_along)
     assert_true(rows.n > 1);
     for (uint64_t i = 0; i < rows.n; i++) {
         const tn_tensornet_row row = tn_tensornet_row_at(&rows, i);
-        tn_text all = {0};
+        tn_text all CLEANUP(tn_text_done) = {0};
         walk(t.w, add_row, &all);
         const uint64_t key = tn_key_of(row.sign, t.plan->layout->group[0].salt);
         const char *at = memmem(all.data, all.size, &key, sizeof key);
@@ -330,30 +320,25 @@ TEST(states_come_along)
         assert_true((float)(show * pow(0.98, row.idle)) == row.values[5]);
         assert_memory_equal(at + 28 + 4 * (size_t)p.w, row.values, 4 * sizeof(float));
         assert_memory_equal(at + 28 + 4 * (size_t)p.state[0], row.values + 4, sizeof(float));
-        tn_text_done(&all);
     }
-    tn_tensornet_rows_done(&rows);
-    tn_text_done(&bytes);
-    tear_down(&t);
 }
 
 TEST(a_rule_of_other_states_begins_anew)
 {
     static const char *const overrides[] = {"train.sparse={type: adagrad, rowwise: false}", NULL};
-    trial t;
+    trial t CLEANUP(tear_down);
     char dir[300];
     set_up(&t, overrides);
     dir_of("adagrad_r1", "bin", dir);
     must_take(&t, dir);
     assert_non_null(strstr(tn_text_str(&t.begun.table), "'deep_input' of 'all'; states new"));
     assert_true(compare(&t, "adagrad_r1", "pred.files.tsv") <= 1e-6);
-    tear_down(&t);
 }
 
 TEST(run_day_is_the_users)
 {
     static const char *const overrides[] = {"run.day=2020-06-01", NULL};
-    trial t;
+    trial t CLEANUP(tear_down);
     char dir[300];
     seen s = {0};
     set_up(&t, overrides);
@@ -361,7 +346,6 @@ TEST(run_day_is_the_users)
     must_take(&t, dir);
     walk(t.w, see_row, &s); /* of rows: the day of the checkpoint */
     assert_int_equal(t.w->day, DAY + 22);
-    tear_down(&t);
 }
 
 /* ---- and back ---- */
@@ -372,9 +356,7 @@ static void export_to(trial *t, const char *dir, uint32_t ranks, bool text)
     const tn_tensornet_export_opts opts = {.map = map, .dir = dir, .ranks = ranks, .text = text};
     tn_tensornet_exported out;
     tn_error err = {0};
-    if (tn_tensornet_export(t->w, &opts, &out, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_tensornet_export(t->w, &opts, &out, &err), err.text);
     assert_int_equal(out.rows, 2 * 56);
     assert_non_null(strstr(out.path, "/2020-05-10"));
 }
@@ -414,13 +396,12 @@ static void same_block(const fixture *f, const char *a, const char *b, const tn_
     for (uint32_t i = 0; i < 2; i++) {
         tn_tensornet_dir d;
         tn_error err = {0};
-        tn_text bytes = {0};
+        tn_text bytes CLEANUP(tn_text_done) = {0};
         char path[TN_PATH_SIZE];
         assert_int_equal(tn_tensornet_dir_open(&d, dirs[i], &err), TN_OK);
         assert_int_equal(tn_tensornet_block(&d, at, path, &bytes, &err), TN_OK);
         const tn_bytes in = {.data = bytes.data, .size = bytes.size};
         assert_int_equal(tn_tensornet_rows_read(&rows[i], &shape, in, path, &err), TN_OK);
-        tn_text_done(&bytes);
     }
     assert_int_equal(rows[0].n, rows[1].n);
     for (uint64_t i = 0; i < rows[0].n; i++) {
@@ -437,22 +418,20 @@ TEST(what_is_exported_comes_back)
 {
     for (uint32_t i = 0; i < FIXTURES; i++) {
         const uint32_t ranks = strstr(fixtures[i].name, "_r2") != NULL ? 2 : 1;
-        trial t;
+        trial t CLEANUP(tear_down);
         char dir[300];
-        char tmp[256];
         char out[2][300];
-        tn_tmpdir_make(tmp);
+        TMPDIR(tmp);
         set_up(&t, fixtures[i].overrides);
         dir_of(fixtures[i].name, "bin", dir);
         must_take(&t, dir);
         for (uint32_t text = 0; text < 2; text++) {
-            trial again;
+            trial again CLEANUP(tear_down);
             (void)snprintf(out[text], sizeof out[text], "%s/out%u", tmp, text);
             export_to(&t, out[text], text ? 3 : ranks, text);
             set_up(&again, fixtures[i].overrides);
             must_take(&again, out[text]);
             same_model(&t, &again);
-            tear_down(&again);
         }
         for (uint32_t at = 0; at < ranks * TN_TENSORNET_BLOCKS; at++) {
             const tn_tensornet_place deep = {"deep_input", at / 8, at % 8};
@@ -460,8 +439,6 @@ TEST(what_is_exported_comes_back)
             same_block(&fixtures[i], dir, out[0], &deep);
             same_block(&fixtures[i], dir, out[0], &linear);
         }
-        tear_down(&t);
-        tn_tmpdir_remove(tmp);
     }
 }
 
@@ -469,10 +446,9 @@ TEST(an_export_replaces_nothing)
 {
     trial t;
     char dir[300];
-    char tmp[256];
     tn_tensornet_exported out;
     tn_error err = {0};
-    tn_tmpdir_make(tmp);
+    TMPDIR(tmp);
     set_up(&t, NULL);
     const tn_tree *map = tn_tree_at(t.plan->run->checkpoint.from, "tensornet.map");
     tn_tensornet_export_opts opts = {.map = map, .dir = tmp, .ranks = 1};
@@ -498,37 +474,28 @@ TEST(an_export_replaces_nothing)
     assert_int_equal(n, 2); /* _checkpoint and day-1: nothing half done */
     tn_text_done(&names);
     tear_down(&t);
-    tn_tmpdir_remove(tmp);
 }
 
 /* ---- a map ---- */
 
 TEST(the_printed_map_is_that_of_the_configuration)
 {
-    trial t;
+    trial t CLEANUP(tear_down);
     char dir[300];
-    char tmp[256];
     char file[300];
-    tn_text map = {0};
+    tn_text map CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
-    tn_tmpdir_make(tmp);
+    TMPDIR(tmp);
     (void)snprintf(file, sizeof file, "%s/map.yaml", tmp);
     dir_of("adagrad_r1", "bin", dir);
-    if (tn_tensornet_guess(dir, &map, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_tensornet_guess(dir, &map, &err), err.text);
     assert_int_equal(tn_file_replace(file, map.data, map.size, &err), TN_OK);
     set_up(&t, NULL);
     tn_tree *from = tn_tree_copy(t.arena, t.plan->run->checkpoint.from);
     const tn_origin at = {.source = "test"};
     tn_tree_put(t.arena, from->first, "map", tn_tree_scalar(t.arena, file, at));
-    if (tn_tensornet_import(from, t.w, &t.begun, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    assert_ok(tn_tensornet_import(from, t.w, &t.begun, &err), err.text);
     assert_true(compare(&t, "adagrad_r1", "pred.files.tsv") <= 1e-6);
-    tear_down(&t);
-    tn_text_done(&map);
-    tn_tmpdir_remove(tmp);
 }
 
 TEST(faults_of_a_map_are_told)
@@ -553,7 +520,7 @@ TEST(faults_of_a_map_are_told)
         {MAP ".cvm=true", "cvm"},
     };
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        trial t;
+        trial t CLEANUP(tear_down);
         tn_error err = {0};
         char dir[300];
         dir_of("adagrad_r1", "bin", dir);
@@ -563,13 +530,12 @@ TEST(faults_of_a_map_are_told)
         if (wrong[i].says != NULL && strstr(err.text, wrong[i].says) == NULL) {
             fail_msg("'%s' is not in '%s'", wrong[i].says, err.text);
         }
-        tear_down(&t);
     }
 }
 
 TEST(shapes_must_add_up)
 {
-    trial t;
+    trial t CLEANUP(tear_down);
     tn_error err = {0};
     char dir[300];
     dir_of("adagrad_r1", "bin", dir);
@@ -577,14 +543,13 @@ TEST(shapes_must_add_up)
     assert_int_equal(take(&t, dir, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "dense_table/0/0' holds 197 values, and the shapes of the "
                                      "map's dense variables make 8"));
-    tear_down(&t);
 }
 
 /* ---- files that are wrong ---- */
 
 static void copy_tree(const char *from, const char *to)
 {
-    tn_text names = {0};
+    tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     tn_error err = {0};
     assert_int_equal(tn_dir_make(to, &err), TN_OK);
@@ -598,13 +563,11 @@ static void copy_tree(const char *from, const char *to)
         if (tn_path_is_dir(a)) {
             copy_tree(a, b);
         } else {
-            tn_text bytes = {0};
+            tn_text bytes CLEANUP(tn_text_done) = {0};
             assert_int_equal(tn_file_read_all(a, 1 << 24, &bytes, &err), TN_OK);
             assert_int_equal(tn_file_replace(b, tn_text_str(&bytes), bytes.size, &err), TN_OK);
-            tn_text_done(&bytes);
         }
     }
-    tn_text_done(&names);
 }
 
 typedef enum harm {
@@ -675,7 +638,7 @@ static void harm_file(const char *dir, const damage *d)
 {
     char path[TN_PATH_SIZE];
     char to[TN_PATH_SIZE];
-    tn_text bytes = {0};
+    tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     assert_int_equal(tn_path_join(dir, d->file, path, &err), TN_OK);
     switch (d->harm) {
@@ -703,18 +666,16 @@ static void harm_file(const char *dir, const damage *d)
         write_gz(path, d->text);
         break;
     }
-    tn_text_done(&bytes);
 }
 
 TEST(damaged_files_are_named)
 {
     for (uint32_t i = 0; i < sizeof damages / sizeof *damages; i++) {
-        trial t;
-        char tmp[256];
+        trial t CLEANUP(tear_down);
         char dir[300];
         char good[300];
         tn_error err = {0};
-        tn_tmpdir_make(tmp);
+        TMPDIR(tmp);
         (void)snprintf(dir, sizeof dir, "%s/m", tmp);
         dir_of("adagrad_r1", "txt", good);
         copy_tree(good, dir);
@@ -725,8 +686,6 @@ TEST(damaged_files_are_named)
             strchr(err.text, '\n') != NULL) {
             fail_msg("%u: %d '%s' and not '%s'", i, (int)status, err.text, damages[i].says);
         }
-        tear_down(&t);
-        tn_tmpdir_remove(tmp);
     }
 }
 
@@ -745,7 +704,7 @@ TEST(another_shape_than_the_models_is_refused)
         {"adagrad_r1", "bin", "embedding.dim=8", "of the model 8"},
     };
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        trial t;
+        trial t CLEANUP(tear_down);
         char dir[300];
         tn_error err = {0};
         set_up(&t, (const char *const[]){MAP ".bn=[]", MAP ".dense=[]", wrong[i].override, NULL});
@@ -754,6 +713,5 @@ TEST(another_shape_than_the_models_is_refused)
         if (strstr(err.text, wrong[i].says) == NULL) {
             fail_msg("%u: '%s' is not in '%s'", i, wrong[i].says, err.text);
         }
-        tear_down(&t);
     }
 }

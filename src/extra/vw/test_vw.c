@@ -7,9 +7,6 @@
 #include "io/write/writer.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define SLOTS                                                                                      \
     "slots: [{name: user}, {name: page, type: str}, {name: _, type: str}, {name: price, as: "      \
     "value, transform: identity}, {name: age, type: int, transform: ln2_bucket}]}"
@@ -29,10 +26,9 @@ static const tn_rows *parse(const setup *s, const char *text, tn_parsed *out)
 /* The keys of the first row, as slot:sign:x, words by name. */
 static void check_row(const char *config, const char *line, const char *want)
 {
-    setup s;
-    tn_parsed parsed;
-    tn_text have = {0};
-    setup_open(&s, config);
+    tn_parsed parsed CLEANUP(setup_parsed_free);
+    tn_text have CLEANUP(tn_text_done) = {0};
+    OPEN(setup, s, config);
     const tn_rows *rows = parse(&s, line, &parsed);
     assert_int_equal(rows->n, 1);
     for (uint32_t i = 0; i < rows->n_entries; i++) {
@@ -45,20 +41,15 @@ static void check_row(const char *config, const char *line, const char *want)
         tn_text_addf(&have, " = %g", (double)rows->numeric[i]);
     }
     assert_string_equal(tn_text_str(&have), want);
-    tn_text_done(&have);
-    setup_parsed_free(&parsed);
-    setup_close(&s);
 }
 
 static void check_fault(const char *config, const char *line, const char *want)
 {
-    setup s;
-    setup_open(&s, config);
+    OPEN(setup, s, config);
     const char *said = setup_fault(&s, line);
     if (strstr(said, want) == NULL) {
         fail_msg("%s: said '%s', wanted '%s'", line, said, want);
     }
-    setup_close(&s);
 }
 
 TEST(labels_weights_and_tags_stand_in_front)
@@ -77,9 +68,8 @@ TEST(labels_weights_and_tags_stand_in_front)
         {"1 2 ''|user 1\n", 1, 2, "'"},
     };
     for (uint32_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        setup s;
-        tn_parsed parsed;
-        setup_open(&s, several);
+        tn_parsed parsed CLEANUP(setup_parsed_free);
+        OPEN(setup, s, several);
         const tn_rows *rows = parse(&s, lines[i].line, &parsed);
         assert_int_equal(rows->n, 1);
         assert_true(rows->row[0].label == lines[i].label);
@@ -88,8 +78,6 @@ TEST(labels_weights_and_tags_stand_in_front)
         if (lines[i].id[0] != '\0') {
             assert_memory_equal(rows->text + rows->row[0].id.at, lines[i].id, strlen(lines[i].id));
         }
-        setup_parsed_free(&parsed);
-        setup_close(&s);
     }
 }
 
@@ -142,22 +130,18 @@ TEST(rules_of_slots_hold)
 
 TEST(slots_are_the_namespaces_when_none_are_listed)
 {
-    setup s;
     const char *path = NULL;
-    setup_open(&s, several);
+    OPEN(setup, s, several);
     path = setup_file(&s, "a.vw", "1 |b x |a:2 y\n\n0 | z|b w\r\n-1\n1 |a|c\n", 35);
     char config[400];
     (void)snprintf(config, sizeof config, "{data: {format: vw, train: '%s'}}", path);
-    setup found;
-    setup_open(&found, config);
+    OPEN(setup, found, config);
     static const char *const names[] = {"b", "a", "_", "c"};
     assert_int_equal(found.schema->n_specs, 4);
     for (uint32_t i = 0; i < 4; i++) {
         assert_string_equal(found.schema->spec[i].name, names[i]);
         assert_int_equal(found.schema->spec[i].type, TN_SIGN_STR);
     }
-    setup_close(&found);
-    setup_close(&s);
 }
 
 TEST(faults_name_the_place_and_what_is_wrong)
@@ -225,21 +209,17 @@ TEST(without_labels_one_may_stand_there)
 
 /* ---- writing ---- */
 
-static int set_up(void **state)
+GROUP_SET_UP
 {
     static datasets d;
     datasets_open(&d, 1);
     *state = &d;
-    return 0;
 }
 
-static int tear_down(void **state)
+GROUP_TEAR_DOWN
 {
     datasets_close(*state);
-    return 0;
 }
-
-GROUP(set_up, tear_down);
 
 /* Returns the line in the other format, or the fault. */
 static const char *converted(datasets *d, const char *line, const char *to, uint32_t flags)
@@ -275,9 +255,8 @@ TEST(what_other_formats_cannot_say_is_refused)
     assert_string_equal(converted(*state, "1 |a :1\n", "{format: vw}", TN_WRITE_SIGNS), "1 |a 0\n");
 }
 
-TEST(words_with_blanks_are_not_written)
+TEST_ON(datasets *d, words_with_blanks_are_not_written)
 {
-    datasets *d = *state;
     static const char csv[] = "{data: {format: csv, header: false, columns: [label, a, i], "
                               "record_id: i}, slots: [{name: a, type: str}]}";
     static const char *const lines[] = {"1,a b,\n", "1,a:b,\n", "1,a|b,\n", "1,a,b c\n"};

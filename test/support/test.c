@@ -1,0 +1,43 @@
+/* test.c - assertions and closers of test.h. */
+#include "support/test.h"
+
+#include "base/core/alloc.h"
+#include "base/core/arena.h"
+#include "base/thread/team.h"
+
+void tn_free_at(void *variable)
+{
+    void *held;
+    memcpy(&held, variable, sizeof held);
+    tn_free(held);
+}
+
+void tn_arena_free_at(void *variable)
+{
+    void *held;
+    memcpy(&held, variable, sizeof held);
+    tn_arena_free(held);
+}
+
+void tn_team_close_at(void *variable)
+{
+    void *held;
+    memcpy(&held, variable, sizeof held);
+    tn_team_close(held);
+}
+
+void test_ok(tn_status status, const char *text, const char *file, int line)
+{
+    if (status != TN_OK) {
+        print_error("%s\n", text);
+    }
+    _assert_int_equal(status, TN_OK, file, line);
+}
+
+void test_says(const char *text, const char *part, const char *file, int line)
+{
+    if (strstr(text, part) == NULL) {
+        print_error("'%s' is not in '%s'\n", part, text);
+        _fail(file, line);
+    }
+}
