@@ -122,7 +122,7 @@ static tn_status read_all(uint32_t compression, const char *bytes, size_t size, 
     memory m = {bytes, size};
     const tn_decompress_from from = {read_memory, &m};
     tn_decompressor *d = NULL;
-    tn_status status = tn_decompressor_new(&d, compression, 0, "f", err);
+    tn_status status = tn_decompressor_new(&d, compression, NULL, 0, "f", err);
     tn_text_clear(out);
     for (size_t n = 1; status == TN_OK && n > 0;) {
         status = tn_decompressor_read(d, &from, piece, step, &n, err);

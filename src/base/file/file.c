@@ -451,6 +451,21 @@ tn_status tn_infile_read(const tn_infile *f, uint64_t at, void *data, size_t siz
     return TN_OK;
 }
 
+tn_status tn_infile_crc(const tn_infile *f, uint32_t *out, tn_error *err)
+{
+    char *piece = NULL;
+    tn_status status = TN_OK;
+    TN_TRY(TN_ALLOC(piece, PIECE_BYTES, "bytes of a file", err));
+    *out = 0;
+    for (uint64_t at = 0, n; at < f->size && status == TN_OK; at += n) {
+        n = f->size - at < PIECE_BYTES ? f->size - at : PIECE_BYTES;
+        status = tn_infile_read(f, at, piece, (size_t)n, err);
+        *out = status == TN_OK ? tn_crc32c(*out, piece, (size_t)n) : *out;
+    }
+    tn_free(piece);
+    return status;
+}
+
 enum { END_BYTES = 16 << 10, SAMPLE_BYTES = 4 << 10, SAMPLES = 16 };
 
 static tn_status add_piece(const tn_infile *f, uint64_t at, size_t size, tn_sha256 *h,

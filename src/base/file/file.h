@@ -97,6 +97,8 @@ const char *tn_infile_path(const tn_infile *f);
 /* Reads exactly `size` bytes; fewer are TN_E_IO. */
 tn_status tn_infile_read(const tn_infile *f, uint64_t at, void *data, size_t size,
                          tn_error *err) TN_MUST_USE;
+/* Computes the CRC-32C of all its bytes. */
+tn_status tn_infile_crc(const tn_infile *f, uint32_t *out, tn_error *err) TN_MUST_USE;
 /* Computes a hash that differs between files whatever their names and times: *hash is the first 8
  * bytes of a SHA-256 over the file, of a long one over its head, its tail and samples at places
  * that its size decides. */

@@ -13,6 +13,7 @@
 #include "io/schema/crb_row.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
+#include "io/source/crb_blocks.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -167,7 +168,7 @@ const tn_format tn_format_crb = {
     .name = "crb",
     .help = "compressed row blocks of dmlc: one slot, or one per range or field of indices",
     .binary = true,
-    .container = TN_COMPRESSION_CRB,
+    .container = &tn_container_crb,
     .data_options = crb_data,
     .slot_options = crb_slot,
     .cut = crb_cut,

@@ -1,6 +1,4 @@
-/* remote_put.c - checks where a file is to go, and sends it once more when the store has lost it.
- */
-
+/* remote_put.c - checks where a file is to go, and sends it again when the store has lost it. */
 #include "base/file/file.h"
 #include "extra/remote/remote_client.h"
 

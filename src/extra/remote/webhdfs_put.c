@@ -13,14 +13,10 @@
  */
 #include "extra/remote/scheme_webhdfs.h"
 
-#include "base/core/alloc.h"
 #include "base/file/file.h"
-#include "base/math/crc32c.h"
 #include "extra/remote/remote_client.h"
 
 #include <string.h>
-
-enum { SUMMED_BYTES = 1 << 18 };
 
 typedef struct hdfs_upload {
     tn_remote *client;
@@ -30,22 +26,6 @@ typedef struct hdfs_upload {
     uint64_t size;
     tn_text tag; /* tag of the hidden file: its time of change */
 } hdfs_upload;
-
-static tn_status sum_file(const tn_infile *file, uint32_t *crc, tn_error *err)
-{
-    char *data = NULL;
-    tn_status status = TN_OK;
-    const uint64_t all = tn_infile_size(file);
-    TN_TRY(TN_ALLOC(data, SUMMED_BYTES, "bytes of a file", err));
-    *crc = 0;
-    for (uint64_t at = 0; at < all && status == TN_OK; at += SUMMED_BYTES) {
-        const size_t size = all - at < SUMMED_BYTES ? (size_t)(all - at) : SUMMED_BYTES;
-        status = tn_infile_read(file, at, data, size, err);
-        *crc = status == TN_OK ? tn_crc32c(*crc, data, size) : *crc;
-    }
-    tn_free(data);
-    return status;
-}
 
 /* Turns "dir/name" into "dir/.name.0123abcd.tmp": lists pass over names that begin with a dot. */
 static tn_status name_paths(hdfs_upload *u, uint32_t crc, tn_error *err)
@@ -144,7 +124,7 @@ tn_status tn_webhdfs_put(tn_remote *client, const tn_request *request, const tn_
 {
     hdfs_upload u = {.client = client, .request = request, .size = tn_infile_size(file)};
     uint32_t crc = 0;
-    tn_status status = sum_file(file, &crc, err);
+    tn_status status = tn_infile_crc(file, &crc, err);
     status = status == TN_OK ? name_paths(&u, crc, err) : status;
     if (status == TN_OK) {
         status = send_hidden(&u, file, lost, err);

@@ -36,12 +36,12 @@ const tn_format *tn_format_find(const char *name)
 
 tn_status tn_format_compression(const tn_format *f, uint32_t asked, uint32_t *out, tn_error *err)
 {
-    const bool container = f != NULL && f->container != 0;
+    const bool container = f != NULL && f->container != NULL;
     if (container && asked > TN_COMPRESSION_NONE) {
         return tn_fail(err, TN_E_CONFIG,
                        "files of format '%s' are compressed within, and by nothing else", f->name);
     }
-    *out = container ? f->container : asked;
+    *out = container ? TN_COMPRESSION_CONTAINER : asked;
     return TN_OK;
 }
 

@@ -34,11 +34,13 @@ typedef struct tn_record_location {
     const tn_head *head;
 } tn_record_location;
 
+typedef struct tn_container tn_container; /* io/source/decompress.h */
+
 typedef struct tn_format {
     const char *name;
     const char *help;
-    bool binary;        /* places are byte offsets, not lines */
-    uint32_t container; /* TN_COMPRESSION_x that every file of it is in; 0: none */
+    bool binary;                   /* places are byte offsets, not lines */
+    const tn_container *container; /* in which its files pack their records; NULL: none */
     const char *preset; /* YAML laid under the user's file when this format is named; or NULL */
 
     /* Options of `data` and of a slot that some formats read and others do not: those that this one

@@ -37,6 +37,8 @@ typedef struct tn_part_info {
     uint64_t first, end; /* bytes; end UINT64_MAX: to the end of a source that cannot be cut */
 } tn_part_info;
 
+typedef struct tn_container tn_container; /* io/source/decompress.h */
+
 typedef struct tn_fileset {
     uint32_t n;
     const tn_file_entry *file;
@@ -44,8 +46,9 @@ typedef struct tn_fileset {
     const tn_part_info *part; /* in the order of files */
     uint32_t ranks;           /* so many parts side by side belong together; 1: each is alone */
     bool binary;              /* the format is */
-    uint64_t record_max;      /* data.record_bytes_max */
-    uint64_t bytes;           /* all files together; 0: not known */
+    const tn_container *container; /* that of the format; NULL: none */
+    uint64_t record_max;           /* data.record_bytes_max */
+    uint64_t bytes;                /* all files together; 0: not known */
     struct tn_line_numbers *lines; /* owned: for messages */
     tn_remote *remote;             /* owned; NULL: no file is a URI */
     tn_arena *arena;               /* owned; holds all of this */

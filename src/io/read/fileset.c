@@ -396,6 +396,7 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     }
     const tn_format *format = tn_format_find(schema->data->format);
     files->binary = format != NULL && format->binary;
+    files->container = format != NULL ? format->container : NULL;
     files->record_max = schema->data->record_bytes_max;
     files->arena = arena;
     files->remote = l.remote;
@@ -503,7 +504,7 @@ tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
         status = sniff(source, files->binary, &compression, err);
     }
     if (status == TN_OK && compression != TN_COMPRESSION_NONE) {
-        tn_source_allow(source, files->record_max);
+        tn_source_set_container(source, files->container, files->record_max);
         status = tn_source_decompress(source, compression, err);
     }
     if (status != TN_OK) {

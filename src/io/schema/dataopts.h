@@ -19,7 +19,7 @@ enum {
     TN_COMPRESSION_ZSTD,
     TN_COMPRESSION_LZ4,
     TN_COMPRESSION_SNAPPY,
-    TN_COMPRESSION_CRB /* of format crb, which nobody need name */
+    TN_COMPRESSION_CONTAINER /* the container of the format, which nobody need name */
 };
 /* data.shuffle: larger windows reach over parts (io/read/reader.h). */
 enum { TN_SHUFFLE_OF_PART = 262144 };

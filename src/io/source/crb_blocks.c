@@ -1,7 +1,10 @@
 /* crb_blocks.c - gathers the pieces of a record, then makes rows of its arrays. */
 #include "io/source/crb_blocks.h"
 
+#include "base/core/alloc.h"
 #include "base/core/bytes.h"
+#include "base/core/text.h"
+#include "base/machine/library.h"
 #include "io/schema/crb_row.h"
 
 #include <math.h>
@@ -14,39 +17,43 @@ enum {
     ROWS_BYTES = 1 << 18, /* of rows that are made at once, and the last of them */
 };
 
-void tn_crb_done(tn_crb *c)
-{
-    tn_text_done(&c->record);
-    tn_text_done(&c->rows);
-    for (uint32_t i = 0; i < TN_CRB_ARRAYS; i++) {
-        tn_text_done(&c->array[i]);
-    }
-}
+typedef struct crb {
+    int (*decompress)(const char *from, char *to, int size, int room); /* LZ4_decompress_safe */
+    unsigned char head[8];
+    uint32_t have;   /* bytes of the head that have come */
+    uint32_t left;   /* bytes of the piece's payload to come */
+    uint32_t zeros;  /* zeros to come after the payload */
+    bool open;       /* a record has begun, and not ended */
+    tn_unpacked why; /* why a step failed */
+    uint64_t most;   /* bytes that a record and its arrays may have */
+    tn_text record;  /* its pieces */
+    tn_text array[TN_CRB_ARRAYS];
+    bool is_short;    /* its indices have 4 bytes */
+    uint32_t n, next; /* number of its rows, and the first one that is not in `rows` yet */
+    tn_text rows;     /* some rows as crb_row.h has them */
+    size_t taken;     /* bytes of `rows` that the caller has */
+} crb;
 
-bool tn_crb_at_end(const tn_crb *c)
+static bool no_memory(crb *c)
 {
-    return c->have == 0 && !c->open && c->taken == c->rows.size && c->next == c->n;
-}
-
-static bool no_memory(tn_crb *c)
-{
-    c->no_memory = true;
+    c->why = TN_UNPACKED_NO_MEMORY;
     return false;
 }
 
-/* Before memory for it is taken: `bytes` more of a block. */
-static bool fits(tn_crb *c, uint64_t bytes)
+/* Returns whether a block may have `bytes` more; asked before memory for them is taken. */
+static bool fits(crb *c, uint64_t bytes)
 {
     uint64_t used = c->record.size;
     for (uint32_t i = 0; i < TN_CRB_ARRAYS; i++) {
         used += c->array[i].size;
     }
-    c->too_large = bytes > c->most || used > c->most - bytes;
-    return !c->too_large;
+    const bool is_large = bytes > c->most || used > c->most - bytes;
+    c->why = is_large ? TN_UNPACKED_TOO_LARGE : c->why;
+    return !is_large;
 }
 
-/* One array of `count` items; absent ones become empty. */
-static bool take_array(tn_crb *c, tn_bytes *record, uint32_t which, uint64_t count, uint32_t size)
+/* Unpacks an array of `count` items; an absent one becomes empty. */
+static bool take_array(crb *c, tn_bytes *record, uint32_t which, uint64_t count, uint32_t size)
 {
     tn_text *array = &c->array[which];
     const int32_t packed = (int32_t)tn_get_u32(record);
@@ -67,7 +74,7 @@ static bool take_array(tn_crb *c, tn_bytes *record, uint32_t which, uint64_t cou
     return c->decompress(from, to, packed, (int)bytes) == (int)bytes;
 }
 
-static uint64_t offset_at(const tn_crb *c, uint64_t row)
+static uint64_t offset_at(const crb *c, uint64_t row)
 {
     return tn_load_u64(c->array[TN_CRB_OFFSET].data + row * sizeof(uint64_t));
 }
@@ -77,8 +84,8 @@ static float float_at(const tn_text *array, uint64_t i, float absent)
     return array->size > 0 ? tn_load_f32(array->data + i * sizeof(float)) : absent;
 }
 
-/* Row `r`, whose items are from .. to of the arrays. */
-static void put_row(tn_crb *c, uint64_t r, uint64_t from, uint64_t to, bool is_short)
+/* Appends row `r`, whose items are those of the arrays in [from, to). */
+static void put_row(crb *c, uint64_t r, uint64_t from, uint64_t to, bool is_short)
 {
     const bool values = c->array[TN_CRB_VALUE].size > 0;
     const uint64_t n = to - from;
@@ -105,8 +112,8 @@ static void put_row(tn_crb *c, uint64_t r, uint64_t from, uint64_t to, bool is_s
     }
 }
 
-/* Rows follow one another in the arrays, and are within them. */
-static bool check_rows(const tn_crb *c, uint64_t n)
+/* Checks that rows follow one another in the arrays and lie within them. */
+static bool check_rows(const crb *c, uint64_t n)
 {
     const uint64_t first = offset_at(c, 0);
     uint64_t from = 0;
@@ -120,8 +127,8 @@ static bool check_rows(const tn_crb *c, uint64_t n)
     return n == 0 || c->array[TN_CRB_INDEX].size > 0;
 }
 
-/* The next rows of a block that is open. */
-static bool put_rows(tn_crb *c)
+/* Makes the next rows of the block. */
+static bool put_rows(crb *c)
 {
     const uint64_t first = offset_at(c, 0);
     tn_text_clear(&c->rows);
@@ -133,8 +140,8 @@ static bool put_rows(tn_crb *c)
     return !c->rows.failed || no_memory(c);
 }
 
-/* A whole record: its arrays and the first rows. */
-static bool open_block(tn_crb *c)
+/* Unpacks the arrays of a whole record and makes its first rows. */
+static bool open_block(crb *c)
 {
     tn_bytes record = {c->record.data, c->record.size, false};
     c->n = c->next = 0;
@@ -158,8 +165,8 @@ static bool open_block(tn_crb *c)
            check_rows(c, n) && put_rows(c);
 }
 
-/* The head of a piece is whole. */
-static bool begin_piece(tn_crb *c)
+/* Reads the head of a piece. */
+static bool begin_piece(crb *c)
 {
     const uint32_t word = tn_load_u32(c->head + PIECE_MAGIC_BYTES);
     const uint32_t flag = word >> 29;
@@ -182,8 +189,8 @@ static bool begin_piece(tn_crb *c)
     return c->record.size + length <= TN_CRB_RECORD_MAX && fits(c, length);
 }
 
-/* The payload of a piece is whole. */
-static bool end_piece(tn_crb *c)
+/* Ends a piece whose payload is whole. */
+static bool end_piece(crb *c)
 {
     const uint32_t flag = tn_load_u32(c->head + PIECE_MAGIC_BYTES) >> 29;
     c->have = 0;
@@ -197,25 +204,71 @@ static bool end_piece(tn_crb *c)
     return open_block(c);
 }
 
-bool tn_crb_feed(tn_crb *c, const unsigned char *in, size_t size, size_t *taken)
+/* Takes bytes until rows of a block are made or no bytes are left. */
+static bool feed(crb *c, tn_bytes *in)
 {
-    size_t at = 0;
     bool good = c->taken < c->rows.size || c->next == c->n || put_rows(c);
-    while (good && at < size && c->taken == c->rows.size) {
+    while (good && in->size > 0 && c->taken == c->rows.size) {
         if (c->have < sizeof c->head) {
-            c->head[c->have++] = in[at++];
+            const size_t room = sizeof c->head - c->have;
+            const size_t n = room < in->size ? room : in->size;
+            memcpy(c->head + c->have, in->data, n);
+            c->have += (uint32_t)n;
+            (void)tn_get(in, n);
             good = c->have < sizeof c->head || begin_piece(c);
         } else {
             uint32_t *part = c->left > 0 ? &c->left : &c->zeros;
-            const size_t n = *part < size - at ? *part : size - at;
-            tn_text_add(&c->record, in + at, c->left > 0 ? n : 0);
+            const size_t n = *part < in->size ? *part : in->size;
+            tn_text_add(&c->record, in->data, c->left > 0 ? n : 0);
             *part -= (uint32_t)n;
-            at += n;
+            (void)tn_get(in, n);
         }
         if (good && c->have == sizeof c->head && c->left + c->zeros == 0) {
             good = end_piece(c);
         }
     }
-    *taken = at;
     return good;
 }
+
+static tn_status crb_open(void **state, uint64_t record_max, tn_error *err)
+{
+    static const tn_library_name of = {"liblz4.so.1", "crb needs the library of lz4, which",
+                                       "install liblz4-1"};
+    void *library = NULL;
+    crb *c = NULL;
+    TN_TRY(TN_ALLOC(c, 1, "a decompressor", err));
+    *state = c;
+    c->most = record_max;
+    TN_TRY(tn_library_load(&library, &of, err));
+    return tn_library_find(library, &of, "LZ4_decompress_safe", &c->decompress, err);
+}
+
+static void crb_close(void *state)
+{
+    crb *c = state;
+    tn_text_done(&c->record);
+    tn_text_done(&c->rows);
+    for (uint32_t i = 0; i < TN_CRB_ARRAYS; i++) {
+        tn_text_done(&c->array[i]);
+    }
+}
+
+static tn_unpacked crb_step(void *state, tn_bytes *in, unsigned char *out, size_t room,
+                            size_t *made)
+{
+    crb *c = state;
+    *made = 0;
+    c->why = TN_UNPACKED_CORRUPT;
+    if (!feed(c, in)) {
+        return c->why;
+    }
+    *made = c->rows.size - c->taken < room ? c->rows.size - c->taken : room;
+    if (*made > 0) {
+        memcpy(out, c->rows.data + c->taken, *made);
+    }
+    c->taken += *made;
+    const bool all = c->have == 0 && !c->open && c->taken == c->rows.size && c->next == c->n;
+    return all ? TN_UNPACKED_END : TN_UNPACKED_SOME;
+}
+
+const tn_container tn_container_crb = {"crb", crb_open, crb_close, crb_step};

@@ -7,7 +7,6 @@
 #include "base/machine/library.h"
 #include "base/math/crc32c.h"
 #include "io/schema/dataopts.h"
-#include "io/source/crb_blocks.h"
 
 #include <isa-l/igzip_lib.h>
 #include <limits.h>
@@ -20,21 +19,20 @@
 
 enum { INPUT_BYTES = 1 << 18, WINDOW_BITS = 15, GZIP_BITS = 16 };
 
-typedef enum outcome { GOES_ON, ENDED, CORRUPT, WINDOW, MORE_BEHIND, TOO_LARGE, NO_MEMORY } outcome;
-
 typedef struct codec {
     /* The decompressor's state, ready for a member; on failure no `end` is needed. */
     tn_status (*begin)(tn_decompressor *d, tn_error *err);
     void (*end)(tn_decompressor *d); /* NULL: nothing but memory */
     /* Makes ready for another member; NULL: nothing to do. */
-    outcome (*again)(tn_decompressor *d);
-    /* Takes bytes of `in` from `at` on, puts *made into `out`; ENDED: behind a member. */
-    outcome (*step)(tn_decompressor *d, unsigned char *out, size_t room, size_t *made);
+    tn_unpacked (*again)(tn_decompressor *d);
+    /* Takes bytes of `in` from `at` on, puts *made into `out`; TN_UNPACKED_END: behind a member. */
+    tn_unpacked (*step)(tn_decompressor *d, unsigned char *out, size_t room, size_t *made);
 } codec;
 
 struct tn_decompressor {
     const char *path;
     uint32_t compression;
+    const tn_container *container; /* NULL: none */
     uint64_t record_max;
     const codec *codec;
     void *state; /* the codec's */
@@ -90,14 +88,14 @@ static tn_status isal_begin(tn_decompressor *d, tn_error *err)
     return TN_OK;
 }
 
-static outcome isal_again(tn_decompressor *d)
+static tn_unpacked isal_again(tn_decompressor *d)
 {
     isal *s = d->state;
     s->isal_inflate_reset(&s->z);
-    return GOES_ON;
+    return TN_UNPACKED_SOME;
 }
 
-static outcome isal_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+static tn_unpacked isal_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
 {
     isal *s = d->state;
     const uint32_t most = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
@@ -109,13 +107,13 @@ static outcome isal_step(tn_decompressor *d, unsigned char *out, size_t room, si
     d->at = d->to - s->z.avail_in;
     *made = most - s->z.avail_out;
     if (result < 0 || result == ISAL_NEED_DICT) {
-        return CORRUPT;
+        return TN_UNPACKED_CORRUPT;
     }
     if (s->z.block_state != ISAL_BLOCK_FINISH) {
-        return GOES_ON;
+        return TN_UNPACKED_SOME;
     }
     /* it reads 8 bytes at a time, as many as gzip's trailer has, but not zlib's */
-    return s->z.read_in_length >= 8 ? MORE_BEHIND : ENDED;
+    return s->z.read_in_length >= 8 ? TN_UNPACKED_TOO_MUCH : TN_UNPACKED_END;
 }
 
 static const codec isal_codec = {isal_begin, NULL, isal_again, isal_step};
@@ -136,12 +134,12 @@ static void zlib_end(tn_decompressor *d)
     (void)inflateEnd(d->state);
 }
 
-static outcome zlib_again(tn_decompressor *d)
+static tn_unpacked zlib_again(tn_decompressor *d)
 {
-    return inflateReset(d->state) == Z_OK ? GOES_ON : CORRUPT;
+    return inflateReset(d->state) == Z_OK ? TN_UNPACKED_SOME : TN_UNPACKED_CORRUPT;
 }
 
-static outcome zlib_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+static tn_unpacked zlib_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
 {
     z_stream *z = d->state;
     const uInt most = room < UINT_MAX ? (uInt)room : UINT_MAX;
@@ -153,12 +151,12 @@ static outcome zlib_step(tn_decompressor *d, unsigned char *out, size_t room, si
     d->at = d->to - z->avail_in;
     *made = most - z->avail_out;
     if (result == Z_MEM_ERROR) {
-        return NO_MEMORY;
+        return TN_UNPACKED_NO_MEMORY;
     }
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
-        return CORRUPT;
+        return TN_UNPACKED_CORRUPT;
     }
-    return result == Z_STREAM_END ? ENDED : GOES_ON;
+    return result == Z_STREAM_END ? TN_UNPACKED_END : TN_UNPACKED_SOME;
 }
 
 static const codec zlib_codec = {zlib_begin, zlib_end, zlib_again, zlib_step};
@@ -193,7 +191,7 @@ static void zstd_end(tn_decompressor *d)
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): libzstd writes to it
-static outcome zstd_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+static tn_unpacked zstd_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
 {
     zstd *s = d->state;
     ZSTD_inBuffer from = {.src = d->in, .size = d->to, .pos = d->at};
@@ -202,15 +200,15 @@ static outcome zstd_step(tn_decompressor *d, unsigned char *out, size_t room, si
     d->at = from.pos;
     *made = to.pos;
     if (s->ZSTD_isError(result) == 0) {
-        return result == 0 ? ENDED : GOES_ON;
+        return result == 0 ? TN_UNPACKED_END : TN_UNPACKED_SOME;
     }
     switch ((int)s->ZSTD_getErrorCode(result)) {
     case ZSTD_error_memory_allocation:
-        return NO_MEMORY;
+        return TN_UNPACKED_NO_MEMORY;
     case ZSTD_error_frameParameter_windowTooLarge:
-        return WINDOW;
+        return TN_UNPACKED_WINDOW;
     default:
-        return CORRUPT;
+        return TN_UNPACKED_CORRUPT;
     }
 }
 
@@ -246,7 +244,7 @@ static void lz4_end(tn_decompressor *d)
     (void)s->LZ4F_freeDecompressionContext(s->context);
 }
 
-static outcome lz4_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+static tn_unpacked lz4_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
 {
     lz4 *s = d->state;
     size_t taken = d->to - d->at;
@@ -255,10 +253,10 @@ static outcome lz4_step(tn_decompressor *d, unsigned char *out, size_t room, siz
     if (s->LZ4F_isError(result) != 0) {
         const bool memory = strcmp(s->LZ4F_getErrorName(result), "ERROR_allocation_failed") == 0;
         *made = 0;
-        return memory ? NO_MEMORY : CORRUPT;
+        return memory ? TN_UNPACKED_NO_MEMORY : TN_UNPACKED_CORRUPT;
     }
     d->at += taken;
-    return result == 0 ? ENDED : GOES_ON;
+    return result == 0 ? TN_UNPACKED_END : TN_UNPACKED_SOME;
 }
 
 static const codec lz4_codec = {lz4_begin, lz4_end, NULL, lz4_step};
@@ -308,7 +306,7 @@ static size_t chunk_size(const snappy *s)
 }
 
 /* A whole chunk: its bytes, if any, become `plain`. */
-static outcome open_chunk(snappy *s)
+static tn_unpacked open_chunk(snappy *s)
 {
     const unsigned char kind = (unsigned char)s->chunk[0];
     const size_t size = chunk_size(s);
@@ -316,7 +314,7 @@ static outcome open_chunk(snappy *s)
     s->have = 0;
     if (kind == KIND_BEGIN) {
         s->begun = true;
-        return memcmp(body, snappy_mark, size) == 0 ? GOES_ON : CORRUPT;
+        return memcmp(body, snappy_mark, size) == 0 ? TN_UNPACKED_SOME : TN_UNPACKED_CORRUPT;
     }
     size_t n = size - CHUNK_CRC;
     if (kind == KIND_PLAIN) {
@@ -325,31 +323,33 @@ static outcome open_chunk(snappy *s)
                n > CHUNK_PLAIN ||
                s->snappy_uncompress(body + CHUNK_CRC, size - CHUNK_CRC, s->plain, &n) !=
                    SNAPPY_OK) {
-        return CORRUPT;
+        return TN_UNPACKED_CORRUPT;
     }
     s->from = 0;
     s->to = n;
-    return tn_crc_mask(tn_crc32c(0, s->plain, n)) == tn_load_u32(body) ? GOES_ON : CORRUPT;
+    return tn_crc_mask(tn_crc32c(0, s->plain, n)) == tn_load_u32(body) ? TN_UNPACKED_SOME
+                                                                       : TN_UNPACKED_CORRUPT;
 }
 
 /* Whether a chunk with this head may stand here. */
-static outcome check_head(snappy *s)
+static tn_unpacked check_head(snappy *s)
 {
     const unsigned char kind = (unsigned char)s->chunk[0];
     const size_t size = chunk_size(s);
     if (!s->begun && kind != KIND_BEGIN) {
-        return CORRUPT;
+        return TN_UNPACKED_CORRUPT;
     }
     if (kind == KIND_COMPRESSED || kind == KIND_PLAIN) {
         const size_t most = kind == KIND_PLAIN ? CHUNK_PLAIN : CHUNK_BYTES;
-        return size >= CHUNK_CRC && size <= CHUNK_CRC + most ? GOES_ON : CORRUPT;
+        return size >= CHUNK_CRC && size <= CHUNK_CRC + most ? TN_UNPACKED_SOME
+                                                             : TN_UNPACKED_CORRUPT;
     }
     if (kind == KIND_BEGIN) {
-        return size == strlen(snappy_mark) ? GOES_ON : CORRUPT;
+        return size == strlen(snappy_mark) ? TN_UNPACKED_SOME : TN_UNPACKED_CORRUPT;
     }
     s->skip = size; /* padding, or for other programs */
     s->have = 0;
-    return kind >= KIND_SKIPPABLE ? GOES_ON : CORRUPT;
+    return kind >= KIND_SKIPPABLE ? TN_UNPACKED_SOME : TN_UNPACKED_CORRUPT;
 }
 
 /* Bytes of the source to the chunk until it has `size`; whether it has. */
@@ -364,27 +364,27 @@ static bool gather(tn_decompressor *d, snappy *s, size_t size)
 }
 
 /* The next chunk as far as the source has it. */
-static outcome take_chunk(tn_decompressor *d, snappy *s)
+static tn_unpacked take_chunk(tn_decompressor *d, snappy *s)
 {
     if (s->skip > 0) {
         const size_t n = s->skip < d->to - d->at ? s->skip : d->to - d->at;
         s->skip -= n;
         d->at += n;
-        return GOES_ON;
+        return TN_UNPACKED_SOME;
     }
     if (s->have < CHUNK_HEAD) {
-        return gather(d, s, CHUNK_HEAD) ? check_head(s) : GOES_ON;
+        return gather(d, s, CHUNK_HEAD) ? check_head(s) : TN_UNPACKED_SOME;
     }
-    return gather(d, s, CHUNK_HEAD + chunk_size(s)) ? open_chunk(s) : GOES_ON;
+    return gather(d, s, CHUNK_HEAD + chunk_size(s)) ? open_chunk(s) : TN_UNPACKED_SOME;
 }
 
-static outcome snappy_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+static tn_unpacked snappy_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
 {
     snappy *s = d->state;
     *made = 0;
     while (s->from == s->to && d->at < d->to) {
-        const outcome o = take_chunk(d, s);
-        if (o != GOES_ON) {
+        const tn_unpacked o = take_chunk(d, s);
+        if (o != TN_UNPACKED_SOME) {
             return o;
         }
     }
@@ -392,69 +392,56 @@ static outcome snappy_step(tn_decompressor *d, unsigned char *out, size_t room, 
     memcpy(out, s->plain + s->from, *made);
     s->from += *made;
     /* it may end behind any chunk */
-    return s->from == s->to && s->have == 0 && s->skip == 0 ? ENDED : GOES_ON;
+    return s->from == s->to && s->have == 0 && s->skip == 0 ? TN_UNPACKED_END : TN_UNPACKED_SOME;
 }
 
 static const codec snappy_codec = {snappy_begin, NULL, NULL, snappy_step};
 
-/* ---- crb ---- */
+/* ---- a container ---- */
 
-static tn_status crb_begin(tn_decompressor *d, tn_error *err)
+static tn_status container_begin(tn_decompressor *d, tn_error *err)
 {
-    static const tn_library_name of = {"liblz4.so.1", "crb needs the library of lz4, which",
-                                       "install liblz4-1"};
-    void *library = NULL;
-    TN_TRY(make_state(d, sizeof(tn_crb), &of, &library, err));
-    tn_crb *c = d->state;
-    c->most = d->record_max;
-    return tn_library_find(library, &of, "LZ4_decompress_safe", &c->decompress, err);
+    return d->container->open(&d->state, d->record_max, err);
 }
 
-static void crb_end(tn_decompressor *d)
+static void container_end(tn_decompressor *d)
 {
-    tn_crb_done(d->state);
+    d->container->close(d->state);
 }
 
-static outcome crb_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+static tn_unpacked container_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
 {
-    tn_crb *c = d->state;
-    size_t taken = 0;
-    *made = 0;
-    const bool good = tn_crb_feed(c, d->in + d->at, d->to - d->at, &taken);
-    d->at += taken;
-    if (!good) {
-        return c->no_memory ? NO_MEMORY : c->too_large ? TOO_LARGE : CORRUPT;
-    }
-    *made = c->rows.size - c->taken < room ? c->rows.size - c->taken : room;
-    if (*made > 0) {
-        memcpy(out, c->rows.data + c->taken, *made);
-    }
-    c->taken += *made;
-    return tn_crb_at_end(c) ? ENDED : GOES_ON;
+    tn_bytes in = {(const char *)d->in + d->at, d->to - d->at, false};
+    const tn_unpacked result = d->container->step(d->state, &in, out, room, made);
+    d->at = d->to - in.size;
+    return result;
 }
 
-static const codec crb_codec = {crb_begin, crb_end, NULL, crb_step};
+static const codec container_codec = {container_begin, container_end, NULL, container_step};
 
 /* ---- all of them ---- */
 
 const char *tn_compression_name(uint32_t compression)
 {
-    static const char *const names[] = {"gzip", "zlib", "zstd", "lz4", "snappy", "crb"};
-    TN_ASSERT(compression >= TN_COMPRESSION_GZIP && compression <= TN_COMPRESSION_CRB);
+    static const char *const names[] = {"gzip", "zlib", "zstd", "lz4", "snappy"};
+    TN_ASSERT(compression >= TN_COMPRESSION_GZIP && compression <= TN_COMPRESSION_SNAPPY);
     return names[compression - TN_COMPRESSION_GZIP];
 }
 
-tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, uint64_t record_max,
-                              const char *path, tn_error *err)
+tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression,
+                              const tn_container *container, uint64_t record_max, const char *path,
+                              tn_error *err)
 {
     static const codec *const codecs[] = {&isal_codec, &isal_codec,   &zstd_codec,
-                                          &lz4_codec,  &snappy_codec, &crb_codec};
+                                          &lz4_codec,  &snappy_codec, &container_codec};
     tn_decompressor *d = NULL;
-    TN_ASSERT(compression >= TN_COMPRESSION_GZIP && compression <= TN_COMPRESSION_CRB);
+    TN_ASSERT(compression >= TN_COMPRESSION_GZIP && compression <= TN_COMPRESSION_CONTAINER);
+    TN_ASSERT((container != NULL) == (compression == TN_COMPRESSION_CONTAINER));
     *out = NULL;
     TN_TRY(TN_ALLOC(d, 1, "a decompressor", err));
     d->path = path;
     d->compression = compression;
+    d->container = container;
     d->record_max = record_max;
     d->codec = codecs[compression - TN_COMPRESSION_GZIP];
     d->ended = true;
@@ -489,24 +476,26 @@ static tn_status damaged(const tn_decompressor *d, const char *how, tn_error *er
 {
     const uint64_t place = d->before + d->at;
     return tn_fail(err, TN_E_DATA, "%s:@%llu: error: %s %s stream", d->path,
-                   (unsigned long long)place, how, tn_compression_name(d->compression));
+                   (unsigned long long)place, how,
+                   d->container != NULL ? d->container->name : tn_compression_name(d->compression));
 }
 
-static tn_status failed(const tn_decompressor *d, outcome o, tn_error *err)
+static tn_status failed(const tn_decompressor *d, tn_unpacked o, tn_error *err)
 {
-    static const char *const how[] = {[CORRUPT] = "corrupt",
-                                      [WINDOW] = "window of more than 128 MB in the",
-                                      [MORE_BEHIND] = "something stands behind the"};
-    if (o == TOO_LARGE) {
+    static const char *const how[] = {[TN_UNPACKED_CORRUPT] = "corrupt",
+                                      [TN_UNPACKED_WINDOW] = "window of more than 128 MB in the",
+                                      [TN_UNPACKED_TOO_MUCH] = "something stands behind the"};
+    if (o == TN_UNPACKED_TOO_LARGE) {
         const uint64_t at = d->before + d->at;
         return tn_fail(
             err, TN_E_DATA,
             "%s:@%llu: error: a block of more than data.record_bytes_max (%llu)\nhint: a "
-            "block of crb, which holds many rows, is unpacked as a whole",
-            d->path, (unsigned long long)at, (unsigned long long)d->record_max);
+            "block of %s, which holds many rows, is unpacked as a whole",
+            d->path, (unsigned long long)at, (unsigned long long)d->record_max, d->container->name);
     }
-    return o == NO_MEMORY ? tn_fail(err, TN_E_MEMORY, "no memory to decompress '%s'", d->path)
-                          : damaged(d, how[o], err);
+    return o == TN_UNPACKED_NO_MEMORY
+               ? tn_fail(err, TN_E_MEMORY, "no memory to decompress '%s'", d->path)
+               : damaged(d, how[o], err);
 }
 
 static tn_status refill(tn_decompressor *d, const tn_decompress_from *from, tn_error *err)
@@ -553,10 +542,10 @@ static tn_status next_member(tn_decompressor *d, tn_error *err)
         return TN_OK; /* more may come */
     }
     if (d->n > 0 && !is_member(d)) {
-        return failed(d, MORE_BEHIND, err);
+        return failed(d, TN_UNPACKED_TOO_MUCH, err);
     }
-    if (d->n > 0 && d->codec->again != NULL && d->codec->again(d) != GOES_ON) {
-        return failed(d, CORRUPT, err);
+    if (d->n > 0 && d->codec->again != NULL && d->codec->again(d) != TN_UNPACKED_SOME) {
+        return failed(d, TN_UNPACKED_CORRUPT, err);
     }
     d->n = 1;
     d->ended = false;
@@ -578,12 +567,12 @@ tn_status tn_decompressor_read(tn_decompressor *d, const tn_decompress_from *fro
         if (d->ended) {
             continue;
         }
-        const outcome o = d->codec->step(d, data, size, n);
-        if (o > ENDED) {
+        const tn_unpacked o = d->codec->step(d, data, size, n);
+        if (o > TN_UNPACKED_END) {
             *n = 0;
             return failed(d, o, err);
         }
-        d->ended = o == ENDED;
+        d->ended = o == TN_UNPACKED_END;
         if (empty && !d->ended && *n == 0) { /* nor has the library anything left */
             return damaged(d, "truncated", err);
         }

@@ -1,7 +1,7 @@
-/* decompress.h - gzip, zlib, zstd, lz4, framed snappy and the blocks of crb between a source and
- * its reader.
+/* decompress.h - takes gzip, zlib, zstd, lz4, framed snappy, or the container of a format off the
+ * bytes of a source.
  *
- *     TN_TRY(tn_decompressor_new(&d, TN_COMPRESSION_ZSTD, 0, path, err));
+ *     TN_TRY(tn_decompressor_new(&d, TN_COMPRESSION_ZSTD, NULL, 0, path, err));
  *     TN_TRY(tn_decompressor_read(d, &from, buffer, size, &n, err));      n 0: the end
  *
  * Members of gzip, frames of zstd and lz4, and streams of snappy may follow one another. A source
@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "base/core/bytes.h"
 #include "base/core/error.h"
 
 #include <stddef.h>
@@ -28,13 +29,36 @@ typedef struct tn_decompress_from {
     void *arg;
 } tn_decompress_from;
 
-/* "gzip"; of TN_COMPRESSION_GZIP and on (io/schema/dataopts.h). */
+/* What a step of unpacking has come to. */
+typedef enum tn_unpacked {
+    TN_UNPACKED_SOME,
+    TN_UNPACKED_END, /* the stream may end here */
+    TN_UNPACKED_CORRUPT,
+    TN_UNPACKED_TOO_LARGE, /* a block has more than the largest record, unpacked */
+    TN_UNPACKED_NO_MEMORY,
+    TN_UNPACKED_WINDOW,   /* the window of zstd has more than 128 MB */
+    TN_UNPACKED_TOO_MUCH, /* bytes follow the end of the stream */
+} tn_unpacked;
+
+/* How a format packs its records (tn_format.container). */
+typedef struct tn_container {
+    const char *name; /* of the format */
+    /* Allocates the state, which the caller frees, also on failure. A block may have `record_max`
+     * bytes when it is unpacked. TN_E_CONFIG: a library is not installed. */
+    tn_status (*open)(void **state, uint64_t record_max, tn_error *err);
+    void (*close)(void *state); /* frees what the state holds */
+    /* Takes bytes off `in` and puts *made bytes into `out`, at most `room`. */
+    tn_unpacked (*step)(void *state, tn_bytes *in, unsigned char *out, size_t room, size_t *made);
+} tn_container;
+
+/* Returns "gzip" of TN_COMPRESSION_GZIP and so on (io/schema/dataopts.h). */
 const char *tn_compression_name(uint32_t compression);
 
-/* `path` is for errors and must outlive it; `record_max`: bytes of a block of crb, unpacked.
- * TN_E_CONFIG: its library is not installed. */
-tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, uint64_t record_max,
-                              const char *path, tn_error *err) TN_MUST_USE;
+/* Makes a decompressor. `container` and `record_max` are of TN_COMPRESSION_CONTAINER alone; `path`
+ * is for errors and must outlive it. TN_E_CONFIG: a library is not installed. */
+tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression,
+                              const tn_container *container, uint64_t record_max, const char *path,
+                              tn_error *err) TN_MUST_USE;
 void tn_decompressor_free(tn_decompressor *d); /* NULL is fine */
 
 /* At least 1 byte and at most `size`, which is not 0; *n 0: the end. TN_E_DATA: truncated, corrupt,

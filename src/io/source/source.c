@@ -36,6 +36,7 @@ struct tn_source {
     char ahead[TN_PEEK_MAX];  /* peeked at, not yet taken */
     size_t ahead_from;
     size_t ahead_to;
+    const tn_container *container;
     uint64_t record_max;
     tn_decompressor *decompressor; /* NULL: bytes are those of the file */
 };
@@ -271,15 +272,16 @@ const char *tn_source_path(const tn_source *source)
     return source->path;
 }
 
-void tn_source_allow(tn_source *source, uint64_t record_max)
+void tn_source_set_container(tn_source *source, const tn_container *container, uint64_t record_max)
 {
+    source->container = container;
     source->record_max = record_max;
 }
 
 tn_status tn_source_decompress(tn_source *source, uint32_t compression, tn_error *err)
 {
-    return tn_decompressor_new(&source->decompressor, compression, source->record_max, source->path,
-                               err);
+    return tn_decompressor_new(&source->decompressor, compression, source->container,
+                               source->record_max, source->path, err);
 }
 
 /* ---- what the first bytes tell ---- */

@@ -24,6 +24,7 @@ typedef struct tn_remote tn_remote;               /* io/source/remote.h */
 typedef struct tn_remote_object tn_remote_object; /* likewise */
 
 typedef struct tn_source tn_source;
+typedef struct tn_container tn_container; /* io/source/decompress.h */
 
 /* Standard input, named '-', which cannot be read twice nor from the middle, and has no size. */
 bool tn_source_is_once(const char *path);
@@ -57,9 +58,11 @@ tn_status tn_source_peek(tn_source *source, tn_bytes *out, tn_error *err) TN_MUS
 uint64_t tn_source_taken(const tn_source *source);
 const char *tn_source_path(const tn_source *source);
 
+/* Sets the container that TN_COMPRESSION_CONTAINER means, whose blocks may have `record_max` bytes
+ * when they are unpacked; NULL: none. */
+void tn_source_set_container(tn_source *source, const tn_container *container, uint64_t record_max);
 /* Takes the compression (TN_COMPRESSION_GZIP and on) off from here on. On failure the source is as
  * before. */
-void tn_source_allow(tn_source *source, uint64_t record_max); /* see tn_decompressor_new; before */
 tn_status tn_source_decompress(tn_source *source, uint32_t compression, tn_error *err) TN_MUST_USE;
 
 /* The compression of a source, by its first bytes. Text is never taken for zlib or for a TFRecord.

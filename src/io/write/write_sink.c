@@ -98,7 +98,7 @@ static tn_status begin(tn_sink *sink, uint32_t compression, tn_error *err)
     const int window = compression == TN_COMPRESSION_GZIP ? GZIP_WINDOW : ZLIB_WINDOW;
     switch (compression) {
     case TN_COMPRESSION_NONE:
-    case TN_COMPRESSION_CRB: /* the writer's blocks are */
+    case TN_COMPRESSION_CONTAINER: /* the writer of the format packs */
         return TN_OK;
     case TN_COMPRESSION_ZSTD:
         return begin_zstd(sink, err);

@@ -1,12 +1,10 @@
 /* ckptload.c - finds the newest checkpoint that is whole: the reading half of ckptdir.h. */
 #include "train/checkpoint/ckptdir.h"
 
-#include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
 #include "base/file/file.h"
-#include "base/math/crc32c.h"
 #include "base/math/sha256.h"
 #include "ps/snapshot/manifest.h"
 #include "ps/snapshot/snapshot.h"
@@ -24,8 +22,6 @@
  * file has a crc per block, which is checked while it is loaded; here it must only belong to this
  * checkpoint: run, step, layout, partitions, rows.
  */
-
-enum { PIECE_BYTES = 1 << 20 };
 
 static bool is_missing(const char *path)
 {
@@ -58,24 +54,12 @@ tn_status tn_ckpt_read_manifest(const char *path, tn_arena *arena, tn_manifest *
 
 static tn_status check_crc(const tn_infile *f, uint32_t want, tn_error *err)
 {
-    char *piece = tn_try_alloc(1, PIECE_BYTES, "a piece of a checkpoint", err);
-    if (piece == NULL) {
-        return TN_E_MEMORY;
-    }
-    tn_status status = TN_OK;
     uint32_t crc = 0;
-    uint64_t size = tn_infile_size(f);
-    for (uint64_t at = 0; at < size && status == TN_OK; at += PIECE_BYTES) {
-        size_t bytes = size - at < PIECE_BYTES ? (size_t)(size - at) : PIECE_BYTES;
-        status = tn_infile_read(f, at, piece, bytes, err);
-        crc = status == TN_OK ? tn_crc32c(crc, piece, bytes) : crc;
-    }
-    tn_free(piece);
-    if (status == TN_OK && crc != want) {
-        return tn_fail(err, TN_E_CKPT, "'%s' at bytes 0 to %llu: crc %08x, %08x in the manifest",
-                       tn_infile_path(f), (unsigned long long)size, crc, want);
-    }
-    return status;
+    TN_TRY(tn_infile_crc(f, &crc, err));
+    return crc == want
+               ? TN_OK
+               : tn_fail(err, TN_E_CKPT, "'%s' at bytes 0 to %llu: crc %08x, %08x in the manifest",
+                         tn_infile_path(f), (unsigned long long)tn_infile_size(f), crc, want);
 }
 
 /* NULL, or in what the shard differs from the manifest. */
