@@ -1,6 +1,6 @@
 /* format_crb.c - compressed row blocks of dmlc (wormhole, difacto): label, weight, indices, values.
  *
- * io/source/crb_blocks.h takes the container off; a record here is a row of the stream that it
+ * extra/crb/crb_blocks.h takes the container off; a record here is a row of the stream that it
  * makes. One slot takes all indices, or each of several takes a range of them, or those whose bits
  * data.slot_bits say its field:
  *
@@ -8,12 +8,12 @@
  *     slot_bits: low 12 ....................................................ffffffffffff
  */
 #include "base/core/bytes.h"
+#include "extra/crb/crb_blocks.h"
+#include "extra/crb/crb_row.h"
 #include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
-#include "io/schema/crb_row.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
-#include "io/source/crb_blocks.h"
 
 #include <inttypes.h>
 #include <math.h>

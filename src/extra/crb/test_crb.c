@@ -12,7 +12,7 @@
 #define MAGIC UINT32_C(0xced7230a)
 #define BLOCK UINT32_C(0x474ba8c7)
 
-/* An LZ4 block of nothing but literals, behind its size. */
+/* Adds the size of an LZ4 block, then the block, which has nothing but literals. */
 static void add_block(tn_text *out, const void *bytes, size_t size)
 {
     tn_text block CLEANUP(tn_text_done) = {0};
@@ -218,7 +218,7 @@ TEST(records_cut_at_the_magic_are_put_together)
         }
     }
     tn_text_clear(&file);
-    add_piece(&file, 1, payload.data, first); /* whose last piece never comes */
+    add_piece(&file, 1, payload.data, first); /* its last piece never comes */
     add_record(&file, &usual);
     dump(one_slot, &file, &have);
     assert_non_null(strstr(tn_text_str(&have), "corrupt crb stream"));

@@ -1,8 +1,8 @@
 /* write_crb.c - compressed row blocks, as compressed_row_block.h (learn/base of dmlc/wormhole,
  * src/data of dmlc/difacto) and RecordIOWriter of dmlc-core write them; drawn in
- * io/source/crb_blocks.h.
+ * extra/crb/crb_blocks.h.
  *
- * Rows are written one behind another as io/schema/crb_row.h has them, then those of a piece become
+ * Rows are written one after another as extra/crb/crb_row.h has them, then those of a piece become
  * a block or some. As there, an index has 8 bytes, and values that are all 1 are left out; weights
  * too, and labels where there are none. Where slot_bits takes the high bits of an index, those of 4
  * bytes have their fields elsewhere than those of 8: a row whose indices are such ones goes into a
@@ -10,8 +10,8 @@
  */
 #include "base/core/number.h"
 #include "base/machine/library.h"
-#include "io/schema/crb_row.h"
-#include "io/source/crb_blocks.h"
+#include "extra/crb/crb_blocks.h"
+#include "extra/crb/crb_row.h"
 #include "io/write/write_kind.h"
 
 #include <lz4.h>
@@ -26,7 +26,7 @@ enum { FULL = 1 << 20, ROWS_MAX = TN_CRB_RECORD_MAX / 2 };
 enum { LONG = 1, SHORT = 2, EITHER = LONG | SHORT };
 #define ROW_EITHER (TN_CRB_SHORT >> 1) /* in the head of a row that may be of both */
 
-/* The values stand behind room for all indices. */
+/* A row that is being written: room for all indices, then the values. */
 typedef struct open_row {
     const tn_writer *writer;
     char *index, *value;
@@ -38,7 +38,7 @@ static tn_status plan_crb(tn_writer *w, tn_error *err)
     return tn_write_plan_indices(w, false, w->schema->slot_bits > 0, err);
 }
 
-/* Those of an index that the reader gives to the slot. */
+/* Returns the sizes of an index for which the reader takes the slot. */
 static uint32_t sizes_of(const tn_writer *w, const tn_slot_spec *spec, uint64_t index)
 {
     const uint32_t slot = (uint32_t)(spec - w->schema->spec);
@@ -226,7 +226,7 @@ static void drop_all(tn_text *floats, float absent)
     floats->size = at == floats->size ? 0 : floats->size;
 }
 
-/* One LZ4 block behind its size; of nothing the size alone. */
+/* Adds the size of an LZ4 block, and the block unless it is empty. */
 static tn_status add_array(lz4_compress *compress, const tn_text *array, tn_text *out,
                            tn_error *err)
 {

@@ -1,7 +1,7 @@
-/* crb_row.h - a row of crb between its container (io/source/crb_blocks.h) and its parser
- * (io/format/format_crb.c), little-endian:
+/* crb_row.h - a row of crb between its container (extra/crb/crb_blocks.h) and its parser
+ * (extra/crb/format_crb.c), little-endian:
  *
- *     u32 bytes behind it   f32 label (NAN: none)   f32 weight   u32 n | TN_CRB_x
+ *     u32 bytes that follow   f32 label (NAN: none)   f32 weight   u32 n | TN_CRB_x
  *     u64 index[n]   f32 value[n], with TN_CRB_VALUES; else all are 1
  */
 #pragma once

@@ -1,5 +1,5 @@
 /* crb_blocks.h - the container of dmlc's compressed row blocks, which becomes a stream of rows
- * (io/schema/crb_row.h). write_crb.c makes it.
+ * (extra/crb/crb_row.h). write_crb.c makes it.
  *
  *     RecordIO   u32 0xced7230a   u32 cflag << 29 | length   payload   zeros to a multiple of 4
  *

@@ -1,11 +1,11 @@
 /* crb_blocks.c - gathers the pieces of a record, then makes rows of its arrays. */
-#include "io/source/crb_blocks.h"
+#include "extra/crb/crb_blocks.h"
 
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/core/text.h"
 #include "base/machine/library.h"
-#include "io/schema/crb_row.h"
+#include "extra/crb/crb_row.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum {
     PIECE_MAGIC_BYTES = 4,
     BLOCK_MAX = 1 << 30,
     LZ4_RATIO_MAX = 255,
-    ROWS_BYTES = 1 << 18, /* of rows that are made at once, and the last of them */
+    ROWS_BYTES = 1 << 18, /* rows are made until they have so many bytes */
 };
 
 typedef struct crb {
@@ -181,7 +181,7 @@ static bool begin_piece(crb *c)
             tn_text_clear(&c->array[i]);
         }
     } else {
-        tn_text_add_u32le(&c->record, TN_CRB_PIECE_MAGIC); /* at which the record was cut */
+        tn_text_add_u32le(&c->record, TN_CRB_PIECE_MAGIC); /* the record was cut at this word */
     }
     c->open = flag != TN_CRB_WHOLE;
     c->zeros = (4 - length % 4) % 4;
