@@ -3,7 +3,7 @@
  *
  * Per row, from the float logit z in double: p = sigmoid(z), l = log loss. Sums are 128-bit
  * integers of rint(x * 2^32), histogram cells u64 of rint(w * 2^16) over 2^20 bins of the logit.
- * Of a target other than clicks (io/schema/target.h) z is the score itself: of numbers p is z; else
+ * Of a target other than clicks (base/keys/target.h) z is the score itself: of numbers p is z; else
  * there is no p, and only the order of scores, or their sign, is judged. Metrics that say nothing
  * of the target are not defined.
  *
@@ -16,7 +16,7 @@
 #pragma once
 
 #include "base/core/error.h"
-#include "io/schema/target.h"
+#include "base/keys/target.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* test_target.c - which labels there may be, by what the loss makes of them. */
-#include "io/schema/target.h"
+#include "base/keys/target.h"
 
 #include "config/tree.h"
 #include "io/read/schema_inference.h"

@@ -5,8 +5,8 @@
  */
 #pragma once
 
+#include "base/keys/target.h"
 #include "config/values.h"
-#include "io/schema/target.h"
 
 /* tn_data_opts.part_bytes of tools, which ask for no parts: every file is one. */
 #define TN_PART_WHOLE (UINT64_C(1) << 62)

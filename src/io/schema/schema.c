@@ -288,8 +288,6 @@ static void make_specs(making *m, const tn_tables *slots)
 
 /* ---- the label ---- */
 
-const char *const tn_target_words[] = {"click", "side", "number", "order", NULL};
-
 static const tn_field unit_number = {
     .kind = TN_KIND_F64, .key = "values", .min = 0, .max = 1, .unit = ""};
 static const tn_field label_number = {

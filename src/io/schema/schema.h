@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/core/error.h"
-#include "io/schema/target.h"
+#include "base/keys/target.h"
 #include "io/schema/transform.h"
 
 #include <math.h>

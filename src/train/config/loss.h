@@ -1,5 +1,5 @@
 /* loss.h - the losses that a run can minimise, and what follows from one: which labels there may
- * be, what a score is (io/schema/target.h), and which metrics judge it.
+ * be, what a score is (base/keys/target.h), and which metrics judge it.
  *
  *     const tn_loss *loss = tn_loss_of(&run->loss);
  *     tn_apply(g, loss->op, "loss", TN_IN(score), &attr);
@@ -8,8 +8,8 @@
  */
 #pragma once
 
+#include "base/keys/target.h"
 #include "config/values.h"
-#include "io/schema/target.h"
 
 typedef struct tn_metrics tn_metrics; /* metrics/metrics.h */
 typedef struct tn_op tn_op;           /* nn/graph/op.h */

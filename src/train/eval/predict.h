@@ -4,7 +4,7 @@
  *     17      1      1       -2.30258509  0.0909090909            in the order of the records
  *     0:4096  0      1       ..                                   no record id: source:byte offset
  *
- * Of other targets (io/schema/target.h) than clicks one column stands in place of logit and pctr:
+ * Of other targets (base/keys/target.h) than clicks one column stands in place of logit and pctr:
  * `prediction` of numbers, else `score`. With data.group a column `group` comes last: the number,
  * or the 16 hex digits of a word's hash.
  *
