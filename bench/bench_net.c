@@ -19,6 +19,7 @@
 #include "base/core/clock.h"
 #include "base/math/rng.h"
 #include "base/thread/threads.h"
+#include "nn/loss/loss.h"
 #include "nn/op/ops.h"
 
 #include <stdio.h>
@@ -122,7 +123,7 @@ static void build(bench *b, const tn_graph_opts *opts, const uint32_t units[3])
     x = layer(b, x, 1, 4, false);
     tn_node *logit = tn_apply(b->g, &tn_op_add, "logit", TN_IN(x, wide), NULL);
     tn_node *loss =
-        tn_apply(b->g, &tn_op_bce, "loss", TN_IN(logit), &(tn_loss_attr){.pos_weight = 1});
+        tn_apply(b->g, &tn_loss_bce.op, "loss", TN_IN(logit), tn_loss_bce.op.example.attr);
     tn_error err = {0};
     if (tn_graph_finish(b->g, &(tn_wanted){.logit = logit, .loss = loss}, &err) != TN_OK) {
         (void)fprintf(stderr, "bench_net: %s\n", err.text);

@@ -20,8 +20,8 @@
 #include "io/read/bad_record_limit.h"
 #include "io/rows/rows.h"
 #include "io/schema/schema.h"
-#include "train/config/loss.h"
 #include "train/config/run.h"
+#include "train/config/run_loss.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -389,18 +389,19 @@ static void write_values(inferring *j, const tn_column_look *c)
 static void write_threshold(inferring *j, const tn_column_look *c)
 {
     const char *name = j->label < j->n ? name_of(j, j->label) : "~";
+    const char *loss = tn_loss_for(TN_TARGET_NUMBER);
     const double mean = c->sum / (double)c->pieces;
     const double bound = c->whole == c->pieces ? floor(mean) : mean;
     char number[TN_NUMBER_TEXT_MAX];
     (void)tn_write_f32(number, (float)bound);
     tn_text_addf(&j->text,
                  "threshold: %s}  # of %.6g to %.6g: what is above is a click\n"
-                 "  # label: %s  # .. and with the section 'loss: mse' the numbers are learned\n",
-                 number, c->least, c->largest, name);
+                 "  # label: %s  # .. and with the section 'loss: %s' the numbers are learned\n",
+                 number, c->least, c->largest, name, loss);
     tn_log(TN_LOG_INFO,
            "labels are numbers from %.6g to %.6g: those above %s are clicks in what is written; "
-           "'loss=mse' learns the numbers",
-           c->least, c->largest, number);
+           "'loss=%s' learns the numbers",
+           c->least, c->largest, number, loss);
 }
 
 static void write_label(inferring *j)

@@ -7,7 +7,7 @@
 #include "config/yaml.h"
 #include "io/rows/rows.h"
 #include "io/schema/schema.h"
-#include "train/config/loss.h"
+#include "train/config/run_loss.h"
 
 #include <math.h>
 #include <stdio.h>

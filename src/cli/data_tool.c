@@ -14,8 +14,8 @@
 #include "train/config/choices.h"
 #include "train/config/config.h"
 #include "train/config/days.h"
-#include "train/config/loss.h"
 #include "train/config/run.h"
+#include "train/config/run_loss.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -232,7 +232,8 @@ static const tn_tree *lay_under(const tn_data_input *in, bool blind, const tn_tr
     }
     tn_tree_put(arena, merged, "data", section);
     if (slots == NULL && blind) { /* labels that no click has are looked at, too */
-        tn_tree_put(arena, merged, "loss", tn_tree_scalar(arena, "mse", origin));
+        const char *loss = tn_loss_for(TN_TARGET_NUMBER);
+        tn_tree_put(arena, merged, "loss", tn_tree_scalar(arena, loss, origin));
     }
     return merged;
 }

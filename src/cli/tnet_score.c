@@ -47,7 +47,7 @@ static const tn_program program = {
         "EXPORT_DIR is an export, or a folder of exports: what its LATEST names, or the only one.\n"
         "Reads rows as the model's data were written; key=value changes how, as in format=tsv\n"
         "or label=none. Prints id, label, weight, logit and pctr, one line per row; of a model\n"
-        "that predicts no clicks prediction (loss mse, mae, huber) or score in place of both.\n",
+        "that predicts no clicks prediction (of numbers) or score in place of both.\n",
 };
 
 /* key=value as options of `data`; *out is NULL when there are none. */

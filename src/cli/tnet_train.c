@@ -29,7 +29,8 @@ typedef struct train_flags {
     uint32_t peers, threads;
     const char *profile;
     bool peers_table, resume, fresh, again, dry_run, plan, dot, print_config, print_graph;
-    bool list_models, list_layers, list_ops, list_optimizers, list_formats, list_metrics;
+    bool list_models, list_layers, list_ops, list_optimizers, list_formats, list_metrics,
+        list_losses;
 } train_flags;
 
 static const tn_field flags[] = {
@@ -52,6 +53,7 @@ static const tn_field flags[] = {
     TN_FLAG_BOOL(train_flags, list_layers, "the layers of `type: graph`, with their options"),
     TN_FLAG_BOOL(train_flags, list_ops, "the operators that layers are made of"),
     TN_FLAG_BOOL(train_flags, list_optimizers, "the rules of train.optimizer and train.sparse"),
+    TN_FLAG_BOOL(train_flags, list_losses, "what loss may be, with targets and options"),
     TN_FLAG_BOOL(train_flags, list_formats, "what data.format may be"),
     TN_FLAG_BOOL(train_flags, list_metrics, "what eval.metrics may hold"),
     TN_FIELD_END,
@@ -299,8 +301,8 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
 static bool print_lists(const void *asked)
 {
     const train_flags *f = asked;
-    const tn_lists lists = {f->list_models,     f->list_layers,  f->list_ops,
-                            f->list_optimizers, f->list_formats, f->list_metrics};
+    const tn_lists lists = {f->list_models,  f->list_layers,  f->list_ops,   f->list_optimizers,
+                            f->list_formats, f->list_metrics, f->list_losses};
     tn_text text = {0};
     bool any = tn_lists_text(&lists, &text);
     (void)fputs(tn_text_str(&text), stdout);

@@ -154,9 +154,9 @@ TNET_API int tnet_add_text(tnet_scorer *scorer, int field, const char *text, siz
 TNET_API int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *err);
 
 /* Scores all rows: logits[tnet_row_count] and probabilities of a click, calibrated when the export
- * is; a click is always the sigmoid of its logit. Of a model of another loss than bce and focal
- * both are the score as it is: of mse, mae and huber the predicted number. Either may be NULL.
- * After a failure some may be written; the rows are still there. */
+ * is; a click is always the sigmoid of its logit. Of a model that predicts no clicks both are the
+ * score as it is: of a loss of numbers the predicted number. Either may be NULL. After a failure
+ * some may be written; the rows are still there. */
 TNET_API int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
 
 /* Does the same for rows with a shared part (without one it is tnet_score; tnet_score with one is

@@ -77,7 +77,7 @@ function draw_data() {
     some(40, "data", "shuffle: " pick("0 0 20 100 5000"))
     some(40, "data", "part_bytes: " pick("2kB 5kB 20kB 64KiB"))
     some(15, "data", "readers: " pick("1 2 3"))
-    # "only scores of loss 'bce' can be corrected for it"
+    # "scores of loss '..' cannot be corrected for it"
     sampled = loss == "bce" && chance(20)
     if (sampled) put("data", "negative_sampling: " pick("0.3 0.5 0.8"))
     chance(15) # so that a number draws the configuration that it drew before

@@ -28,7 +28,7 @@ for page in docs/man/*.1; do
 done
 "$bin/tnet-train" --print-config-doc | cmp -s - docs/config.md || fail "docs/config.md differs from 'tnet-train --print-config-doc'; run 'make docs'"
 
-# Every operator, layer, model, metric, format and optimizer stands on its page.
+# Every operator, layer, model, metric, format, optimizer and loss stands on its page.
 named() {
     "$bin/tnet-train" "--list-$1" | grep -oE '^[a-z][a-z0-9_]*' | sort -u >"$tmp/names"
     [ "$(wc -l <"$tmp/names")" -gt 5 ] || fail "tnet-train --list-$1 says next to nothing"
@@ -42,6 +42,8 @@ named models docs/models.md
 named metrics docs/numerics.md
 named formats docs/data.md
 named optimizers docs/numerics.md
+named losses docs/numerics.md
+named losses docs/training.md
 
 # --help and the manual page: the same options, keys and exit codes in the same words.
 plain_man() { sed -e 's/\\f[BR]//g' -e 's/\\-/-/g' -e 's/^\\&//' -e 's/\\e/\\/g' "docs/man/$1.1"; }

@@ -154,7 +154,7 @@ label() {
     grep -q "bad.csv:3:1: error: expected a label, found \"$1\"" out || fail "tnet-data check: $(cat out err)"
 }
 label 3.5 bce
-grep -q 'hint: .*loss mse, mae or huber takes them as they are' out || fail "no way out: $(cat err)"
+grep -q 'hint: .*losses of numbers take them as they are: tnet-train --list-losses' out || fail "no way out: $(cat err)"
 label 0.5 hinge
 label 2e9 mse
 label one mae
@@ -176,7 +176,9 @@ refuses "metric 'logloss' does not judge a model of loss 'mae', which makes numb
 expect 3 tnet-train run.yaml loss=pairwise
 refuses "loss 'pairwise' needs data.group, the column whose value groups rows"
 expect 3 tnet-train run.yaml loss=mse data.negative_sampling=.5
-refuses "only scores of loss 'bce' can be corrected for it, not those of 'mse'"
+refuses "scores of loss 'mse' cannot be corrected for it"
+expect 0 tnet-train --list-losses
+[ "$(grep -B 1 'data.negative_sampling' out | grep -oE '^[a-z]+')" = bce ] || fail "list of losses: $(cat out)"
 expect 3 tnet-train run.yaml loss=hinge eval.calibrate=platt
 refuses "a model of loss 'hinge' has no probabilities to calibrate"
 expect 3 tnet-train run.yaml loss='{type: mse, delta: 1}'

@@ -254,15 +254,15 @@ TEST(a_fault_says_what_would_take_the_field)
     assert_hint(&s, "label,a,b\n1,1,x\n", "slot 'b' with 'type: str' takes any text");
     assert_hint(
         &s, "label,a,b\n2,1,1\n",
-        "'label: {threshold: T}' makes numbers above T clicks; loss mse, mae or huber takes "
-        "them as they are");
+        "'label: {threshold: T}' makes numbers above T clicks; losses of numbers take them as they "
+        "are: tnet-train --list-losses");
     assert_hint(&s, "label,a,b\nno,1,1\n",
                 "'label: {values: {TEXT: 1, OTHER: 0}}' says which texts are clicks");
     setup_close(&s);
     setup_open(&s, "{data: {format: csv, label: y}, slots: [a]}");
     assert_hint(&s, "y,a\n2,1\n",
-                "'label: {column: y, threshold: T}' makes numbers above T clicks; loss mse, mae or "
-                "huber takes them as they are");
+                "'label: {column: y, threshold: T}' makes numbers above T clicks; losses of "
+                "numbers take them as they are: tnet-train --list-losses");
     setup_close(&s);
     setup_open(&s, "{data: {format: csv, label: {values: {yes: 1}}}, slots: [a]}");
     assert_hint(&s, "label,a\nno,1\n", "name it, too, in 'values' of data.label");

@@ -112,12 +112,13 @@ TEST(labels_and_weights_out_of_range_are_errors)
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_string_equal(setup_fault(&s, good[i]), "");
     }
-    assert_string_equal(setup_fault(&s, "2 1"), "parsed:1:1: error: expected a label, found \"2\"\n"
-                                                "  2 1\n"
-                                                "  ^\n"
-                                                "hint: 'label: {threshold: T}' makes numbers "
-                                                "above T clicks; loss mse, mae or huber takes them "
-                                                "as they are");
+    assert_string_equal(setup_fault(&s, "2 1"),
+                        "parsed:1:1: error: expected a label, found \"2\"\n"
+                        "  2 1\n"
+                        "  ^\n"
+                        "hint: 'label: {threshold: T}' makes numbers "
+                        "above T clicks; losses of numbers take them as they "
+                        "are: tnet-train --list-losses");
 }
 
 TEST(zeros_stay_and_nan_is_an_error_unless_told_otherwise)

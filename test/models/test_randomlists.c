@@ -4,6 +4,7 @@
 #include "base/math/rng.h"
 #include "models/modelkit.h"
 #include "nn/layer/layers.h"
+#include "nn/loss/loss.h"
 #include "nn/op/ops.h"
 #include "support/test.h"
 
@@ -173,8 +174,7 @@ static void run_graph(kit *k, batch *b, outcome *out)
     tn_wanted wanted = {.logit = k->made.logit};
     tn_error err = {0};
     if (k->opts.train) {
-        wanted.loss = tn_apply(k->graph, &tn_op_bce, "loss", TN_IN(k->made.logit),
-                               &(tn_loss_attr){.pos_weight = 1});
+        wanted.loss = tn_apply(k->graph, &tn_loss_mse.op, "loss", TN_IN(k->made.logit), NULL);
     }
     assert_int_equal(tn_graph_finish(k->graph, &wanted, &err), TN_OK);
     tn_params_init(k->params, 3);

@@ -3,6 +3,7 @@
 #include "models/modelkit.h"
 #include "nn/graph/graphcore.h"
 #include "nn/graph/params.h"
+#include "nn/loss/loss.h"
 #include "nn/op/ops.h"
 #include "support/test.h"
 
@@ -25,8 +26,7 @@ static void open_list(kit *k, const char *layers, const tn_graph_opts *opts)
     tn_text_done(&list);
     tn_wanted wanted = {.logit = k->made.logit};
     if (opts->train) {
-        wanted.loss = tn_apply(k->graph, &tn_op_bce, "loss", TN_IN(k->made.logit),
-                               &(tn_loss_attr){.pos_weight = 1});
+        wanted.loss = tn_apply(k->graph, &tn_loss_mse.op, "loss", TN_IN(k->made.logit), NULL);
     }
     assert_int_equal(tn_graph_finish(k->graph, &wanted, &err), TN_OK);
     tn_params_init(k->params, 3);

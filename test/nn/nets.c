@@ -6,6 +6,7 @@
 #include "base/math/rng.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/params.h"
+#include "nn/loss/loss.h"
 #include "support/test.h"
 
 enum { SLOTS = 6, DIM = 8, WIDTH = DIM + 1, KEYS = 33 /* per slot */, NUMERIC = 3, UNITS = 40 };
@@ -92,7 +93,7 @@ tn_test_net tn_test_net_build(tn_params *params, const tn_graph_opts *opts)
                         tn_apply(g, &tn_op_sum_cols, "wide", TN_IN(wide), NULL),
                         tn_apply(g, &tn_op_fm, "fm", TN_IN(n.deep), &(tn_pairs_attr){DIM})};
     n.logit = tn_apply(g, &tn_op_add, "logit", parts, 3, NULL);
-    n.loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(n.logit), &(tn_loss_attr){.pos_weight = 1});
+    n.loss = tn_apply(g, &tn_loss_mse.op, "loss", TN_IN(n.logit), NULL);
     return n;
 }
 

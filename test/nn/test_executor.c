@@ -3,6 +3,7 @@
 #include "near.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/params.h"
+#include "nn/loss/loss.h"
 #include "nn/op/ops.h"
 #include "support/test.h"
 
@@ -25,9 +26,8 @@ static net make_net(tn_reduction reduction)
     tn_node *x = tn_apply(n.g, &tn_op_numeric, "x", NULL, 0, &(tn_numeric_attr){COLS});
     n.w = tn_param(n.g, n.params, "w", (tn_shape){COLS, 1}, (tn_init){.kind = TN_INIT_CONSTANT});
     tn_node *logit = tn_apply(n.g, &tn_op_matmul, "logit", TN_IN(x, n.w), NULL);
-    tn_wanted wanted = {
-        .logit = logit,
-        .loss = tn_apply(n.g, &tn_op_bce, "loss", TN_IN(logit), &(tn_loss_attr){.pos_weight = 1})};
+    tn_wanted wanted = {.logit = logit,
+                        .loss = tn_apply(n.g, &tn_loss_mse.op, "loss", TN_IN(logit), NULL)};
     tn_error err = {0};
     assert_ok(tn_graph_finish(n.g, &wanted, &err), err.text);
     tn_params_init(n.params, 1);

@@ -1,5 +1,6 @@
 /* test_norms.c - batch, data and layer norm, dice, zscore against the vectors of numerics.md. */
 #include "base/keys/init.h"
+#include "nn/loss/loss.h"
 #include "nn/near.h"
 #include "nn/op/ops.h"
 #include "support/test.h"
@@ -203,9 +204,7 @@ TEST(zscore_knows_the_rows_before_the_batch_only)
     tn_node *sums = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
     tn_node *y = tn_apply(g, &tn_op_zscore, "y", TN_IN(x, sums), &(tn_zscore_attr){4});
     tn_error err = {0};
-    tn_wanted wanted = {
-        .logit = y,
-        .loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(y), &(tn_loss_attr){.pos_weight = 1})};
+    tn_wanted wanted = {.logit = y, .loss = tn_apply(g, &tn_loss_mse.op, "loss", TN_IN(y), NULL)};
     assert_int_equal(tn_graph_finish(g, &wanted, &err), TN_OK);
     tn_trial t = {.g = g, .y = y, .feed = {.info = {.training = true}}};
     data_norm_step(&t, x, sums, (const double[]){1, 2, 3}, 3);

@@ -2,6 +2,7 @@
  * vectors of numerics.md come out as if one process had all of them. */
 #include "base/keys/init.h"
 #include "nn/graph/peer_column_stats.h"
+#include "nn/loss/loss.h"
 #include "nn/near.h"
 #include "nn/op/ops.h"
 #include "support/test.h"
@@ -321,9 +322,8 @@ TEST(zscore_freezes_at_the_same_row_of_the_joint_batch)
         p[r].state[0] = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
         tn_node *y =
             tn_apply(g, &tn_op_zscore, "y", TN_IN(p[r].x, p[r].state[0]), &(tn_zscore_attr){4});
-        tn_wanted wanted = {
-            .logit = y,
-            .loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(y), &(tn_loss_attr){.pos_weight = 1})};
+        tn_wanted wanted = {.logit = y,
+                            .loss = tn_apply(g, &tn_loss_mse.op, "loss", TN_IN(y), NULL)};
         assert_int_equal(tn_graph_finish(g, &wanted, NULL), TN_OK);
         p[r].t = (tn_trial){.g = g, .y = y, .feed = {.info = {.training = true}}};
         join(&p[r], &w, r);

@@ -1,4 +1,4 @@
-/* target.h - what a model learns to tell of a row. It follows from the loss (nn/loss/loss.h), and
+/* target.h - what a model learns to say of a row. It follows from the loss (nn/loss/loss.h), and
  * says which labels there may be and what a score is.
  *
  *     target    labels            score z

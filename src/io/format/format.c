@@ -322,8 +322,8 @@ static void hint_label(const tn_label_rule *rule, bool is_number, char *out, siz
     }
     (void)snprintf(out, room, "\nhint: 'label: {%s%s", column,
                    is_number
-                       ? "threshold: T}' makes numbers above T clicks; loss mse, mae or huber "
-                         "takes them as they are"
+                       ? "threshold: T}' makes numbers above T clicks; losses of numbers take "
+                         "them as they are: tnet-train --list-losses"
                        : "values: {TEXT: 1, OTHER: 0}}' says which texts are clicks");
 }
 

@@ -4,8 +4,8 @@
  * are one sweep: a thread takes a tile of rows through all of them, while it is in cache, and does
  * not wait in between.
  *
- *     rows    0 ..  63    embed -> dense -> dense -> add -> bce        one thread
- *            64 .. 127    embed -> dense -> dense -> add -> bce        another
+ *     rows    0 ..  63    embed -> dense -> dense -> add -> loss       one thread
+ *            64 .. 127    embed -> dense -> dense -> add -> loss       another
  *
  * A node with a column pass (a batch norm needs all rows) ends the sweep before it. Nets whose
  * weights do not stay in cache beside a tile are swept in parts. Gradients of parameters come last,

@@ -2,15 +2,19 @@
 #include "nn/op/ops.h"
 
 #include "base/keys/init.h"
+#include "nn/loss/loss.h"
 
 #include <string.h>
 
-#define TN_OP(name) &tn_op_##name,
 const tn_op *const tn_all_ops[] = {
+#define TN_OP(name) &tn_op_##name,
 #include "nn/op/ops.def"
+#undef TN_OP
+#define TN_LOSS(name) &tn_loss_##name.op,
+#include "nn/loss/losses.def"
+#undef TN_LOSS
     NULL,
 };
-#undef TN_OP
 
 const tn_op *tn_op_find(const char *name)
 {

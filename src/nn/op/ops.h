@@ -27,8 +27,7 @@
  *     slice, scale, softmax, sum_cols (-> [B,1]), sum_groups, max_groups (-> [B,n/dim])
  *     cross             x0, x, w, b                         [B,n] [B,n] [1,n] [1,n] -> [B,n]
  *     cross_merge       x0, h, x                            h is matmul and bias of x
- *     bce, focal, hinge, squared_hinge, mse, mae, huber, pairwise
- *                       score                               [B,1] -> [B,1]: the loss of each row
+ *     of losses (nn/loss/loss.h)    score                   [B,1] -> [B,1]: the loss of each row
  *     numeric           the batch's numeric columns         -> [B,cols]
  *     constant          one number in all columns           -> [B,cols]
  *     embed ..          nn/graph/embed.h
@@ -127,14 +126,6 @@ typedef struct tn_ffm_attr {
 /* Returns whether x [B, fields * fields * dim] is an example's fields side by side. */
 bool tn_ffm_fits(const tn_ffm_attr *attr, const tn_node *x);
 
-/* Constants of bce, of focal and of huber. The other losses have none. */
-typedef struct tn_loss_attr {
-    double pos_weight;
-    double label_smoothing;
-    double gamma, alpha;
-    double delta;
-} tn_loss_attr;
-
 /* For operators: the shape of the first operand, whose width all others and the parameters must
  * have; and one value per row of the batch. */
 tn_shape tn_same_shape(const tn_node *y);
@@ -144,7 +135,7 @@ tn_shape tn_column_shape(const tn_node *y);
 #include "nn/op/ops.def"
 #undef TN_OP
 
-/* All operators, NULL at the end. */
+/* All operators, those of losses last, NULL at the end. */
 extern const tn_op *const tn_all_ops[];
 const tn_op *tn_op_find(const char *name); /* NULL: none */
 

@@ -3,7 +3,6 @@
  *     node                 op          cols   params      kFLOP/row     KB/row  in
  *     in.deep              embed        312        -            0.6        1.2
  *     deep.1               dense        400   125200          249.6        1.6  in.deep
- *     ..
  */
 #pragma once
 

@@ -31,7 +31,7 @@ static bool is_plain(const tn_node *n)
 {
     const tn_op *op = n->op;
     return op != NULL && op->forward != NULL && op->forward_cols == NULL && op->params == NULL &&
-           op->state_bytes == NULL && !op->trains_only && op != &tn_op_bce;
+           op->state_bytes == NULL && !op->trains_only && !op->is_loss;
 }
 
 static bool has_constants(const tn_node *n)

@@ -20,10 +20,11 @@
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 #include "models/model.h"
+#include "nn/loss/loss.h"
 #include "train/config/config.h"
 #include "train/config/data_checks.h"
-#include "train/config/loss.h"
 #include "train/config/run.h"
+#include "train/config/run_loss.h"
 #include "train/config/value_size_look.h"
 
 #include <math.h>
@@ -752,8 +753,7 @@ static tn_status check_past_loss(const choosing *c, tn_error *err)
                : tn_fail(err, TN_E_CONFIG,
                          "the checkpoint is of a loss of target '%s', and loss '%s' has "
                          "target '%s'\nhint: another run.dir, or --fresh, begins anew",
-                         tn_target_words[was], tn_loss_of(&c->run->loss)->choice.name,
-                         tn_target_words[now]);
+                         tn_target_words[was], c->run->loss.choice->name, tn_target_words[now]);
 }
 
 tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **tree, tn_run *run,

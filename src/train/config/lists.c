@@ -6,6 +6,7 @@
 #include "metrics/metrics.h"
 #include "models/model.h"
 #include "nn/layer/layers.h"
+#include "nn/loss/loss.h"
 #include "nn/op/ops.h"
 #include "ps/optim/optim.h"
 
@@ -55,6 +56,17 @@ static void list_ops(tn_text *out)
     }
 }
 
+static void list_losses(tn_text *out)
+{
+    for (const tn_choice *const *c = tn_loss_choices; *c != NULL; c++) {
+        const tn_loss *loss = (*c)->impl;
+        line(out, (*c)->name, (*c)->help);
+        tn_text_addf(out, "    target: %s, watched: %s%s\n", tn_target_words[loss->target],
+                     loss->watched, loss->corrects_sampling ? ", data.negative_sampling" : "");
+        options_of(out, (*c)->fields);
+    }
+}
+
 static void list_formats(tn_text *out)
 {
     for (const tn_format *const *f = tn_all_formats; *f != NULL; f++) {
@@ -78,6 +90,7 @@ bool tn_lists_text(const tn_lists *flags, tn_text *out)
         {flags->models, list_models},   {flags->layers, list_layers},
         {flags->ops, list_ops},         {flags->optimizers, list_optimizers},
         {flags->formats, list_formats}, {flags->metrics, list_metrics},
+        {flags->losses, list_losses},
     };
     bool any = false;
     for (uint32_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {

@@ -1,4 +1,4 @@
-/* lists.h - what there is to choose from: models, layers, operators, optimizers, formats, metrics.
+/* lists.h - what there is to choose from: models, layers, operators, optimizers, losses, ..
  *
  * Every list walks a .def, so it is complete.
  */
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 typedef struct tn_lists {
-    bool models, layers, ops, optimizers, formats, metrics;
+    bool models, layers, ops, optimizers, formats, metrics, losses;
 } tn_lists;
 
 /* Appends those that are asked for. False: none is. */

@@ -16,6 +16,7 @@
 #include "metrics/metrics.h"
 #include "models/model.h"
 #include "nn/gemm/gemm.h"
+#include "nn/loss/loss.h"
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "ps/optim/schedule.h"
@@ -23,7 +24,6 @@
 #include "train/config/data_checks.h"
 #include "train/config/days.h"
 #include "train/config/export_files.h"
-#include "train/config/loss.h"
 
 #include <math.h>
 #include <string.h>
@@ -195,7 +195,7 @@ static const tn_field eval_fields[] = {
                   "them nothing counts against train.stop or train.reduce_on_plateau"),
     TN_FIELD_U32(tn_eval_opts, batch, "4096", 1, 1 << 20, "rows", "of one step"),
     TN_FIELD_STRS(tn_eval_opts, metrics, "[auc, logloss, ne, ctr, pctr, copc, ece]",
-                  "what is shown; losses other than bce and focal have defaults that fit them"),
+                  "what is shown; losses of other things than clicks have defaults that fit them"),
     TN_FIELD_CHOICE(tn_eval_opts, auc, "histogram", auc_words, "exact keeps every score in memory"),
     TN_FIELD_STRS(tn_eval_opts, slices, "~", "slots whose values get metrics of their own"),
     TN_FIELD_U64(tn_eval_opts, slices_min_rows, "100", 1, 1e15, "rows", "fewer join 'other'"),
@@ -284,7 +284,8 @@ const tn_field tn_run_fields[] = {
     TN_FIELD_TABLE(tn_run, embedding, tn_embedding_opts, embedding_fields, "defaults of all slots"),
     TN_FIELD_VARIANT_WITH(tn_run, model, "widedeep", tn_model_choices, tn_model_common,
                           tn_model_common_fields, "the network"),
-    TN_FIELD_VARIANT(tn_run, loss, "bce", tn_loss_choices, "what is minimised"),
+    TN_FIELD_VARIANT_WITH(tn_run, loss, TN_LOSS_DEFAULT, tn_loss_choices, tn_loss_common,
+                          tn_loss_common_fields, "what is minimised"),
     TN_FIELD_TABLE(tn_run, train, tn_train_opts, train_fields, "how it is trained"),
     TN_FIELD_TABLE(tn_run, eval, tn_eval_opts, eval_fields, "how it is judged"),
     TN_FIELD_TABLE(tn_run, checkpoint, tn_checkpoint_opts, checkpoint_fields, "how it is saved"),
@@ -649,7 +650,7 @@ static bool has_qid(const tn_run *r)
     return strcmp(format, "libsvm") == 0 || strcmp(format, "libfm") == 0;
 }
 
-/* What the loss makes impossible. */
+/* Reports what the loss makes impossible. */
 static void check_loss(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     const tn_loss *loss = tn_loss_of(&r->loss);
@@ -664,11 +665,12 @@ static void check_loss(const tn_binder *b, const tn_tree *tree, const tn_run *r)
                       place(tree, tn_tree_at(tree, "loss.type") != NULL ? "loss.type" : "loss"),
                       "loss '%s' needs data.group, the column whose value groups rows", name);
     }
-    if (r->data.negative_sampling < 1 && strcmp(name, "bce") != 0) {
+    if (r->data.negative_sampling < 1 && !loss->corrects_sampling) {
         tn_diag_error(b->diag, place(tree, "data.negative_sampling"),
-                      "'data.negative_sampling' is %g, and only scores of loss 'bce' can be "
-                      "corrected for it, not those of '%s'",
+                      "'data.negative_sampling' is %g, and scores of loss '%s' cannot be corrected "
+                      "for it",
                       r->data.negative_sampling, name);
+        tn_diag_hint(b->diag, "'tnet-train --list-losses' says which can");
     }
     if (loss->target != TN_TARGET_CLICK && r->eval.calibrate != TN_CALIBRATE_AUTO &&
         r->eval.calibrate != TN_CALIBRATE_NONE) {

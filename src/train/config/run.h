@@ -165,7 +165,7 @@ typedef struct tn_run {
     tn_tables slots;
     tn_embedding_opts embedding;
     tn_variant model; /* shared: tn_model_common */
-    tn_variant loss;  /* opts: tn_loss_opts */
+    tn_variant loss;  /* shared: tn_loss_common */
     tn_train_opts train;
     tn_eval_opts eval;
     tn_checkpoint_opts checkpoint;

@@ -13,7 +13,6 @@
 #include "serve/exported_model.h"
 #include "serve/score.h"
 #include "train/config/days.h"
-#include "train/config/loss.h"
 #include "train/config/run.h"
 #include "train/eval/feed_nodes.h"
 #include "train/step/model_plan.h"
@@ -401,10 +400,9 @@ tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,
 {
     const tn_target made = b->schema->data->target;
     if (made != run->data.target) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "the export's scores are of target '%s', those of loss '%s' of '%s'",
-                       tn_target_words[made], tn_loss_of(&run->loss)->choice.name,
-                       tn_target_words[run->data.target]);
+        return tn_fail(
+            err, TN_E_CONFIG, "the export's scores are of target '%s', those of loss '%s' of '%s'",
+            tn_target_words[made], run->loss.choice->name, tn_target_words[run->data.target]);
     }
     exam x = {
         .j = {.run = run, .schema = b->schema, .request = request, .sampling = 1, .out = out}};

@@ -12,7 +12,6 @@
 #include "train/begin/import.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
-#include "train/config/loss.h"
 #include "train/eval/compare.h"
 #include "train/eval/evaluate.h"
 #include "train/eval/feed_nodes.h"
@@ -166,7 +165,7 @@ static tn_status open_outputs(tn_eval_job *j, double sampling, const tn_strs *pa
         if (j->setup->run.data.target != TN_TARGET_CLICK) {
             return tn_fail(err, TN_E_CONFIG,
                            "'--calibrate' makes probabilities, and a model of loss '%s' has none",
-                           tn_loss_of(&j->setup->run.loss)->choice.name);
+                           j->setup->run.loss.choice->name);
         }
         const tn_calibrate_opts fit = {.method = j->opts.method,
                                        .path = j->opts.calibration,
@@ -447,7 +446,7 @@ static tn_status find_other(tn_eval_job *j, const tn_strs *paths, tn_error *err)
     }
     if (j->setup->run.data.target != TN_TARGET_CLICK) {
         return tn_fail(err, TN_E_CONFIG, "'--compare' is for clicks, not for loss '%s'",
-                       tn_loss_of(&j->setup->run.loss)->choice.name);
+                       j->setup->run.loss.choice->name);
     }
     if (tn_path_is_dir(other) && tn_strs_has(paths, "-")) {
         return tn_fail(err, TN_E_USAGE,

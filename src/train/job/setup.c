@@ -16,8 +16,8 @@
 #include "train/config/choices.h"
 #include "train/config/config.h"
 #include "train/config/days.h"
-#include "train/config/loss.h"
 #include "train/config/meaning.h"
+#include "train/config/run_loss.h"
 #include "train/peers/peers.h"
 #include "train/run/day_plan.h"
 

@@ -4,8 +4,8 @@
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "io/schema/schema.h"
-#include "train/config/loss.h"
 #include "train/config/run.h"
+#include "train/config/run_loss.h"
 #include "train/report/text_tables.h"
 
 #include <inttypes.h>
@@ -275,7 +275,7 @@ tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *ou
     const tn_metrics *m = f->result->metrics;
     tn_json_str(out, "data", f->data);
     tn_json_u64(out, "rows", tn_metrics_rows(m));
-    tn_journal_loss(out, tn_loss_value(&f->run->loss, m), f->run->run.deterministic);
+    tn_journal_loss(out, tn_run_loss_value(f->run, m), f->run->run.deterministic);
     tn_journal_metrics(out, m, &usual, &f->run->eval.metrics);
     tn_eval_result_calibrated_json(f->result, out);
     tn_json_open_key(out, "slices", '{');

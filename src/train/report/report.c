@@ -8,12 +8,13 @@
 #include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "nn/graph/params.h"
+#include "nn/loss/loss.h"
 #include "train/begin/begun.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/days.h"
-#include "train/config/loss.h"
 #include "train/config/run.h"
+#include "train/config/run_loss.h"
 #include "train/report/eval_result.h"
 #include "train/report/forecast.h"
 #include "train/report/metrics_jsonl.h"
@@ -300,7 +301,7 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *e
 static void put_scores(const tn_report *r, tn_text *out, const char *whose, const tn_metrics *m)
 {
     const bool clicks = tn_metrics_target(m) == TN_TARGET_CLICK;
-    const char *name = clicks ? "logloss" : tn_loss_of(&r->run->loss)->watched + strlen("valid.");
+    const char *name = tn_loss_of(&r->run->loss)->watched + strlen("valid.");
     const double value = tn_metrics_get(m, name);
     const double auc = strcmp(name, "auc") != 0 ? tn_metrics_get(m, "auc") : (double)NAN;
     if (isnan(value)) {
@@ -315,7 +316,7 @@ static void put_scores(const tn_report *r, tn_text *out, const char *whose, cons
 tn_status tn_report_day_done(tn_report *r, const tn_report_day *d, tn_error *err)
 {
     const uint64_t rows = d->state->samples - d->state->days.samples;
-    const double loss = tn_loss_value(&r->run->loss, d->train);
+    const double loss = tn_run_loss_value(r->run, d->train);
     const double auc = tn_metrics_get(d->train, "auc");
     const char *saved = d->saved != NULL ? d->saved->name : NULL;
     tn_text line = {0};
@@ -556,7 +557,7 @@ static void add_begun(const tn_begun *b, tn_text *t)
 static void add_results(const tn_report *r, const tn_report_end *end, tn_text *t)
 {
     const tn_early_stopping_state *best = &end->state->patience;
-    const double loss = end->train != NULL ? tn_loss_value(&r->run->loss, end->train) : (double)NAN;
+    const double loss = end->train != NULL ? tn_run_loss_value(r->run, end->train) : (double)NAN;
     tn_json_open_key(t, "train", '{');
     tn_json_f64(t, "loss", loss);
     tn_json_close(t, '}');

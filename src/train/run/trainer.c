@@ -3,7 +3,7 @@
 
 #include "base/core/clock.h"
 #include "ps/optim/optim.h"
-#include "train/config/loss.h"
+#include "train/config/run_loss.h"
 #include "train/peers/leader.h"
 #include "train/report/advice.h"
 #include "train/report/profile.h"
@@ -374,7 +374,7 @@ static tn_status finish(trainer *t, tn_status status, tn_error *err)
     out->samples = t->state.samples;
     out->seconds = tn_clock_s() - t->timetable.begin;
     out->loss =
-        t->epoch.whole != NULL ? tn_loss_value(&t->now.run->loss, t->epoch.whole) : (double)NAN;
+        t->epoch.whole != NULL ? tn_run_loss_value(t->now.run, t->epoch.whole) : (double)NAN;
     if (t->now.report != NULL) {
         status = end_report(t, status, err);
     }

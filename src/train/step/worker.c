@@ -12,12 +12,12 @@
 #include "models/layerlist.h"
 #include "nn/graph/params.h"
 #include "nn/layer/layers.h"
+#include "nn/loss/loss.h"
 #include "nn/op/ops.h"
 #include "ps/optim/rule.h"
 #include "ps/shard/dense.h"
 #include "ps/table/table.h"
 #include "train/config/days.h"
-#include "train/config/loss.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
 
@@ -38,13 +38,8 @@ static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binde
     wanted->logit = made.logit;
     w->output_bias = made.output_bias;
     if (training) {
-        const tn_loss_opts *loss = p->run->loss.opts;
-        const tn_loss_attr attr = {.pos_weight = loss->pos_weight,
-                                   .label_smoothing = loss->label_smoothing,
-                                   .gamma = loss->gamma,
-                                   .alpha = loss->alpha,
-                                   .delta = loss->delta};
-        wanted->loss = tn_apply(g, tn_loss_of(&p->run->loss)->op, "loss", TN_IN(made.logit), &attr);
+        const tn_variant *loss = &p->run->loss;
+        wanted->loss = tn_apply(g, &tn_loss_of(loss)->op, "loss", TN_IN(made.logit), loss->opts);
     }
     return true;
 }
@@ -53,7 +48,7 @@ static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *o
                             const tn_binder *b, tn_error *err)
 {
     const tn_run *run = w->plan->run;
-    const tn_loss_opts *loss = run->loss.opts;
+    const tn_loss_common *loss = run->loss.shared;
     uint32_t rows = !training ? run->eval.batch : opts->compares ? 1 : run->train.batch;
     tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = rows,
                                                 .train = training,

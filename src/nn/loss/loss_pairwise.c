@@ -1,4 +1,4 @@
-/* op_pairwise.c - the loss of pairs of rows of one group (BPR, Rendle 2009), from the feed's
+/* loss_pairwise.c - the loss of pairs of rows of one group (BPR, Rendle 2009), from the feed's
  * labels, groups and row weights.
  *
  * A group's pairs are its rows i, j with y_i > y_j; a pair weighs w_i w_j. The group's loss is the
@@ -12,7 +12,8 @@
  * does it all in one order: a group of n rows costs n^2 / 2 steps.
  */
 #include "base/math/key.h"
-#include "nn/op/ops.h"
+#include "nn/graph/graph.h"
+#include "nn/loss/loss.h"
 #include "nn/vec/vecmath.h"
 
 #define NOWHERE UINT32_MAX
@@ -164,21 +165,16 @@ static void pairwise_backward(tn_node *l, tn_range rows)
     }
 }
 
-static tn_shape pairwise_shape(const tn_node *l)
-{
-    return l->in[0]->shape.cols == 1 ? l->in[0]->shape : TN_MISFIT;
-}
-
-const tn_op tn_op_pairwise = {
-    .name = "pairwise",
-    .forward_cols = pairwise_forward_cols,
-    .backward_cols = pairwise_backward_cols,
-    .backward = pairwise_backward,
-    .shape = pairwise_shape,
-    .state_bytes = pairwise_state_bytes,
-    .example = {.cols = 1},
-    .formula = "l = mean of sp(z_j - z_i) over the pairs y_i > y_j of the row's group",
-    .n_in = 1,
-    .flops_each = 1000,
-    .is_loss = true,
+const tn_loss tn_loss_pairwise = {
+    TN_LOSS_MEMBERS(
+        pairwise, "of two rows of a batch with one data.group the larger label shall score higher"),
+    .op.forward_cols = pairwise_forward_cols,
+    .op.backward_cols = pairwise_backward_cols,
+    .op.backward = pairwise_backward,
+    .op.state_bytes = pairwise_state_bytes,
+    .op.formula = "l = mean of sp(z_j - z_i) over the pairs y_i > y_j of the row's group",
+    .op.flops_each = 1000,
+    .target = TN_TARGET_ORDER,
+    .watched = "valid.pairwise_accuracy",
+    .defaults = "eval: {metrics: [pairwise_accuracy, gauc, gauc_skipped]}",
 };
