@@ -40,12 +40,12 @@ struct tn_dict {
 
 enum { AT_ONCE = 32, LINE = 64, KEYS_IN_LINE = LINE / sizeof(uint64_t), LINES_MAX = 4 };
 
-/* A key between two passes: where it is in the fullest table of its group, if it is there. */
+/* A key between two passes: its place in the fullest table of its group. */
 typedef struct guess {
     const tn_dict_table *table; /* NULL: that one cannot hold it */
     uint32_t bucket;
-    uint32_t at; /* the first that is not below it, or .. */
-    bool found;  /* .. it itself */
+    uint32_t at; /* position of the first key that is not below this one */
+    bool found;  /* the key at that position is this one */
 } guess;
 
 static tn_status bad(const tn_dict *d, const char *what, tn_error *err)
@@ -82,7 +82,7 @@ static tn_status check_header(tn_dict *d, tn_error *err)
     return TN_OK;
 }
 
-/* Whether count things of `size` bytes fit between the header and the crcs, aligned. */
+/* Returns whether `count` things of `size` bytes fit between header and checksums, aligned. */
 static bool inside(const tn_dict *d, uint64_t at, uint64_t count, uint64_t size, uint64_t align)
 {
     uint64_t bytes = 0;
@@ -90,7 +90,7 @@ static bool inside(const tn_dict *d, uint64_t at, uint64_t count, uint64_t size,
            at % align == 0 && at <= d->head.crc_at && bytes <= d->head.crc_at - at;
 }
 
-/* That the parts which the header names lie one behind the other. */
+/* Checks that the parts which the header names follow one another. */
 static tn_status check_parts(const tn_dict *d, tn_error *err)
 {
     if (d->head.n_groups > TN_GROUPS_MAX || d->head.n_tables > TN_DICT_TABLES_MAX ||
@@ -134,7 +134,7 @@ static tn_status check_chunk(const tn_dict *d, uint64_t chunk, tn_error *err)
     return TN_OK;
 }
 
-/* The header, where its parts lie, and the crcs that `verify` asks for. */
+/* Checks the header, the places of its parts, and the checksums that `verify` asks for. */
 static tn_status check_head(tn_dict *d, tn_error *err)
 {
     TN_TRY(check_header(d, err));
@@ -171,7 +171,7 @@ static tn_status check_group(const tn_dict *d, uint32_t group, tn_error *err)
     return good ? TN_OK : bad(d, "tables of a group", err);
 }
 
-/* Arrays as pointers; the offsets are multiples of 64 in a mapping, so they are aligned. */
+/* Makes pointers of offsets, which are multiples of 64 in a mapping, so they are aligned. */
 static tn_status place_arrays(const tn_dict *d, tn_dict_table *t, tn_error *err)
 {
     const tn_dict_table_head *h = &t->head;
@@ -247,7 +247,7 @@ static tn_status read_heads(tn_dict *d, tn_error *err)
     return TN_OK;
 }
 
-/* Keys and starts ascend, every key lies in its bucket. */
+/* Checks that keys and starts ascend, and that every key lies in its bucket. */
 static tn_status check_table(const tn_dict *d, const tn_dict_table *t, tn_error *err)
 {
     if (t->start[0] != 0 || t->start[t->head.buckets] != t->head.rows ||
@@ -581,8 +581,8 @@ static bool keys_of(const tn_dict_table *t, uint32_t bucket, tn_range *out)
 
 enum { CROWD = 64 }; /* keys in a bucket, four times what is written */
 
-/* Where a key belongs among those of its bucket, which are hashes, so they lie evenly: hardly two
- * places off. */
+/* Estimates the position of a key among those of its bucket. Keys are hashes, which lie evenly, so
+ * it is hardly two positions off. */
 static uint32_t place_of(const tn_dict_table *t, tn_range keys, uint64_t key)
 {
     const uint32_t low = TN_DICT_ONE_BUCKET - t->head.shift;

@@ -31,21 +31,23 @@ typedef struct tn_dict_table tn_dict_table;
 
 #define TN_DICT_NO_GROUP UINT32_MAX
 
-/* TN_E_CKPT: it does not follow the format; TN_E_IO, TN_E_MEMORY. On failure *out is NULL. */
+/* Opens a file. TN_E_CKPT: it does not follow the format; TN_E_IO, TN_E_MEMORY. On failure *out is
+ * NULL. */
 tn_status tn_dict_open(tn_dict **out, const char *path, tn_verify verify,
                        tn_error *err) TN_MUST_USE;
 void tn_dict_close(tn_dict *d); /* NULL is fine */
 
-/* As in the file, checked; and json_bytes of JSON, not NUL-terminated. */
+/* Return the header as it is in the file, checked, and its json_bytes of JSON, which no NUL ends.
+ */
 const tn_dict_header *tn_dict_head(const tn_dict *d);
 const char *tn_dict_json(const tn_dict *d);
 
-/* How the i-th table lies, as in the file, checked; and which one a row is of. */
+/* Return the head of the i-th table as it is in the file, checked, and the number of a table. */
 const tn_dict_table_head *tn_dict_table_at(const tn_dict *d, uint32_t i);
 uint32_t tn_dict_table_number(const tn_dict *d, const tn_dict_table *t);
 
 enum { TN_MODEL_HEX = 33 };
-/* A model's id as text: 32 digits and a NUL. */
+/* Writes a model's id as text: 32 digits and a NUL. */
 void tn_dict_hex(const uint8_t *model_id, char out[TN_MODEL_HEX]);
 
 uint32_t tn_dict_group(const tn_dict *d, const char *name); /* TN_DICT_NO_GROUP: none */
@@ -63,22 +65,23 @@ typedef struct tn_dict_query {
     uint32_t group;
 } tn_dict_query;
 
-/* Rows of many keys, several at a time, so that their cache misses overlap. A key that is not
- * there, or not in the file's partitions, is TN_OK with table NULL. TN_E_CKPT: what was touched is
- * damaged (not after verify full). */
+/* Finds the rows of many keys, several at a time, so that their cache misses overlap. A key that is
+ * not there, or not in the file's partitions, is TN_OK with table NULL. TN_E_CKPT: a chunk that was
+ * touched is damaged (never with TN_VERIFY_FULL). */
 tn_status tn_dict_find_all(const tn_dict *d, uint32_t n, const tn_dict_query *query,
                            tn_dict_row *out, tn_error *err) TN_MUST_USE;
 
-/* w[dim] := segment `segment` (by its number in the file's JSON); zeros when the row or the segment
- * is absent or not `dim` wide. False: it was. */
+/* Decodes segment `segment`, by its number in the file's JSON, into w[dim]. Returns false, and
+ * writes zeros, when the row or the segment is absent, or not `dim` wide. */
 bool tn_dict_get(const tn_dict_row *row, uint32_t segment, uint32_t dim, float *w);
 
-/* Where rows of a table hold all of a record as it is, floats side by side: in bytes from the begin
- * of a row. TN_DICT_NO_FLOATS: they do not. `segment`: the file's numbers of the record's. */
+/* Returns the position, in bytes from the begin of a row, at which rows of a table hold all
+ * segments of a record as floats side by side. TN_DICT_NO_FLOATS: they do not. segment[k] is the
+ * file's number of the record's k-th segment. */
 #define TN_DICT_NO_FLOATS UINT32_MAX
 uint32_t tn_dict_floats(const tn_dict_table *t, const tn_record *record, const uint32_t *segment);
 
-/* Every row of every table, in the order of the file, for tests and dumps. */
+/* Visits every row of every table, in the order of the file, for tests and dumps. */
 typedef struct tn_dict_item {
     uint64_t key;
     uint32_t group; /* TN_DICT_NO_GROUP: not stored */

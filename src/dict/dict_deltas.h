@@ -4,7 +4,7 @@
  *     delta of b:  changed rows, removed keys      what one says, those below are not asked
  *     full    a:   all rows
  *
- * Each delta names the model it stands on. All layers must have the same groups and segments in the
+ * Each delta names the model below it. All layers must have the same groups and segments in the
  * same order, so a number means the same in each. Owns its layers; any thread may look up.
  */
 #pragma once
@@ -27,21 +27,22 @@ tn_status tn_dict_stack_open(tn_dict_stack *out, const char *dir, const char *na
                              tn_verify verify, tn_error *err) TN_MUST_USE;
 void tn_dict_stack_close(tn_dict_stack *s);
 
-/* "segments" of a dictionary's JSON, as it is written, lent by it; [] when there are none.
- * TN_E_CKPT: that is no JSON. */
+/* Finds "segments" in a dictionary's JSON: its text, lent by the dictionary; "[]" when there are
+ * none. TN_E_CKPT: that is no JSON. */
 tn_status tn_dict_segment_names(const tn_dict *d, tn_arena *arena, tn_bytes *out,
                                 tn_error *err) TN_MUST_USE;
 
-/* As tn_dict_find_all. A removed key has table and no `at`. */
+/* Finds rows as tn_dict_find_all does. A removed key has a table and no `at`. */
 tn_status tn_dict_stack_find(const tn_dict_stack *s, uint32_t n, const tn_dict_query *query,
                              tn_dict_row *out, tn_error *err) TN_MUST_USE;
 
-/* Every key that is there, ascending by (key, group), each once. TN_E_CKPT: some layer does not
- * store groups. */
+/* A key that is there. */
 typedef struct tn_dict_live {
     uint64_t key;
     uint32_t group;
-    uint32_t layer; /* that has its newest row */
+    uint32_t layer; /* the layer of its newest row */
 } tn_dict_live;
+/* Lists every key that is there once, ascending by (key, group). TN_E_CKPT: some layer does not
+ * store groups. */
 tn_status tn_dict_stack_list(const tn_dict_stack *s, tn_dict_live **out, uint64_t *n,
                              tn_error *err) TN_MUST_USE; /* tn_free */

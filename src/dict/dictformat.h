@@ -4,7 +4,7 @@
  *     per table: start u32[buckets + 1] | key u64[rows] | rows stride[rows] | group u16[rows]
  *     crc of each 2^20 bytes from 128 on | crc of those
  *
- * Heads stand in the file as these structs do in memory, little-endian and without holes; all
+ * Heads are in the file as these structs are in memory, little-endian and without holes; all
  * offsets are from the start of the file. Arrays lie on multiples of 64, gaps are zero. start[b] is
  * the first key of bucket b: b = shift == 64 ? 0 : (key - key_base) >> shift.
  */
@@ -26,7 +26,7 @@ enum {
     TN_DICT_TABLES_MAX = 4096,
     TN_DICT_JSON_MAX = 64 << 20,
     TN_MODEL_ID_BYTES = 16,
-    TN_DICT_MINOR = 1, /* of files with int4 or 1bit; of all others 0 */
+    TN_DICT_MINOR = 1, /* minor version of files with int4 or 1bit; others have 0 */
 };
 
 #define TN_DICT_MAGIC UINT64_C(0x0a1a0a0d31444e54)
@@ -37,16 +37,16 @@ typedef struct tn_dict_header {
     uint16_t major, minor;
     uint32_t header_bytes; /* 128 */
     uint8_t model_id[TN_MODEL_ID_BYTES];
-    uint8_t base_id[TN_MODEL_ID_BYTES]; /* of a delta: the layer below */
+    uint8_t base_id[TN_MODEL_ID_BYTES]; /* the layer below a delta */
     uint64_t file_bytes, rows;
-    uint64_t groups_at; /* tables behind */
+    uint64_t groups_at; /* heads of groups, then those of tables */
     uint64_t names_at;  /* NUL-terminated */
     uint64_t json_at, crc_at;
     uint32_t n_groups, n_tables, json_bytes, n_crcs;
     uint32_t flags;
-    uint16_t partitions, first, last; /* of the key space: how many, those of this file */
+    uint16_t partitions, first, last; /* how many the key space has, and the range of this file */
     uint16_t chunk_log;               /* 20 */
-    uint32_t crc;                     /* of all before */
+    uint32_t crc;                     /* checksum of all members above */
 } tn_dict_header;
 
 typedef struct tn_dict_group_head {

@@ -151,13 +151,12 @@ static uint16_t all_of(const tn_dict_plan *p, uint32_t layout)
     return (uint16_t)((1U << p->spec->layout->record[layout].n_segments) - 1);
 }
 
-/* Where the segments of a table's rows lie. The first one of a kind with scales has that of the row
- * right before it. */
+/* Lays out the rows of a table. The scale of a kind lies right before its first segment. */
 static void lay_out(tn_dict_plan *p, tn_dict_plan_table *t)
 {
     const tn_record *record = &p->spec->layout->record[t->set->layout];
     tn_dict_table_head *h = &t->head;
-    uint32_t scale[TN_DICT_TYPES] = {0}; /* where it is, and 1 */
+    uint32_t scale[TN_DICT_TYPES] = {0}; /* 1 + the place of the scale; 0: none yet */
     h->kind = t->set->present == 0 ? TN_DICT_REMOVED : 0;
     t->is_run = true;
     for (uint32_t s = 0; s < record->n_segments; s++) {
@@ -191,7 +190,7 @@ static uint32_t places_of(const tn_dict_plan *p)
     return TN_DICT_GROUP_TABLES - (p->spec->delta ? 1 : 0); /* one for removed keys */
 }
 
-/* Where a layout has more sets than tables, one of them holds them all: the whole record. */
+/* Adds the whole record to the sets of each layout that has more sets than tables. */
 static tn_status add_whole_records(tn_dict_plan *p, tn_error *err)
 {
     for (uint32_t r = 0; r < p->spec->layout->n_records; r++) {
@@ -223,8 +222,8 @@ static uint32_t smallest_around(const tn_dict_plan *p, const tn_dict_set *s)
     return best;
 }
 
-/* Of a crowded layout the most frequent sets and the whole record get a table of their own; rows of
- * other sets go to the smallest one that contains them. */
+/* Gives a table to the most frequent sets of a crowded layout and to the whole record; rows of
+ * other sets go to the smallest table that contains them. */
 static void choose_tables(tn_dict_plan *p)
 {
     uint32_t made = 0;
@@ -255,7 +254,7 @@ static void choose_tables(tn_dict_plan *p)
     }
 }
 
-/* The smallest key of a partition; of the one behind the last, 0: 2^64. */
+/* Returns the smallest key of a partition; after the last one 0, which means 2^64. */
 static uint64_t first_key(uint32_t partition, uint32_t partitions)
 {
     uint64_t high = (((uint64_t)partition << 32) + partitions - 1) / partitions;

@@ -34,7 +34,7 @@ typedef struct tn_dict_column {
 typedef struct tn_dict_plan_table {
     const tn_dict_set *set;
     tn_dict_table_head head;
-    tn_dict_column column[TN_DICT_SEGMENTS]; /* of its segments */
+    tn_dict_column column[TN_DICT_SEGMENTS]; /* a segment each */
     bool is_run;   /* its rows are as many floats on end, when the source has them side by side */
     bool has_gaps; /* its rows have bytes that are no segment's */
 } tn_dict_plan_table;
@@ -45,8 +45,8 @@ typedef struct tn_dict_plan {
     uint32_t *layout_of; /* per record: the first one that is like it */
     bool *crowded;       /* per record: it has more sets than tables */
     uint32_t n_sets;
-    tn_dict_set *set; /* as they were met */
-    uint16_t *order;  /* of the sets, by table */
+    tn_dict_set *set; /* in the order in which rows had them */
+    uint16_t *order;  /* numbers of the sets, sorted by table */
     tn_dict_plan_table *table;
     tn_dict_header head;
     bool has_new_types; /* values that readers of version 1.0 do not know */
@@ -54,16 +54,17 @@ typedef struct tn_dict_plan {
     const char *segment[TN_SEGMENTS_MAX];
 } tn_dict_plan;
 
-/* Done also after a failure. */
+/* Makes an empty plan; it is to be done with after a failure, too. */
 tn_status tn_dict_plan_init(tn_dict_plan *p, const tn_dict_spec *spec, tn_error *err) TN_MUST_USE;
 void tn_dict_plan_done(tn_dict_plan *p);
 
-/* The number of a row's set. */
+/* Finds the number of a row's set, and counts the row. */
 tn_status tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, uint16_t *out,
                            tn_error *err) TN_MUST_USE;
 
-/* After all rows were counted: sets become tables, and everything gets its place in the file. */
+/* Makes tables of the sets after all rows were counted, and gives everything its place in the
+ * file. */
 tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err) TN_MUST_USE;
 
-/* All that stands in front of the JSON, appended: header, groups, tables, names. */
+/* Appends all that precedes the JSON: header, groups, tables, names. */
 void tn_dict_plan_head(const tn_dict_plan *p, tn_text *out);

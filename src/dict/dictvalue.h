@@ -27,11 +27,12 @@ typedef enum tn_dict_type {
 } tn_dict_type;
 
 bool tn_dict_is_scaled(tn_dict_type type);
-uint32_t tn_dict_bytes(tn_dict_type type, uint32_t dim); /* of the values, without the scale */
+uint32_t tn_dict_bytes(tn_dict_type type, uint32_t dim); /* without the scale */
 uint32_t tn_dict_padded(uint32_t bytes);                 /* to the next multiple of four */
 
-/* What `dim` floats are kept as where `asked` is wanted: the most precise one of f32, bf16 (not of
- * fp16), int8, int4 that takes no more bytes. One float stays f32, two become bf16. */
+/* Returns the type in which `dim` floats are kept when `asked` is wanted: the most precise one of
+ * f32, bf16 (in place of any but fp16), int8, int4 that takes no more bytes. One float stays f32,
+ * two become bf16. */
 tn_dict_type tn_dict_type_for(tn_dict_type asked, uint32_t dim);
 
 typedef struct tn_dict_part {
@@ -39,11 +40,11 @@ typedef struct tn_dict_part {
     const float *w;
 } tn_dict_part;
 
-/* The scale of all parts of a row that are kept as `type`; 1 where that has none. */
+/* Returns the scale of all parts of a row that are kept as `type`; 1 for a type without scale. */
 float tn_dict_scale(tn_dict_type type, uint32_t n, const tn_dict_part *part);
 
-/* Writes `dim` values at `to`. `scale`: of tn_dict_scale. */
+/* Writes `dim` values at `to`; `scale` is that of tn_dict_scale. */
 void tn_dict_encode(tn_dict_type type, uint32_t dim, const float *w, float scale, char *to);
 
-/* The way back. */
+/* Reads such values back. */
 void tn_dict_decode(tn_dict_type type, uint32_t dim, const char *from, float scale, float *w);

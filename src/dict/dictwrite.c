@@ -20,16 +20,15 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Bytes on their way to the disk. All behind the header is summed up as it passes, and a checksum
- * noted for each chunk. */
+/* The file that is written. Each chunk after the header gets a checksum as its bytes pass. */
 typedef struct output {
     tn_file *file;
-    uint32_t crc;  /* of the chunk that has begun .. */
-    size_t so_far; /* .. bytes of it */
-    tn_text crcs;  /* of full chunks */
+    uint32_t crc;  /* checksum of the chunk that has begun */
+    size_t so_far; /* bytes of that chunk */
+    tn_text crcs;  /* checksums of full chunks */
 } output;
 
-/* What is noted of a row: 12 bytes. */
+/* A note of a row, in 12 bytes. */
 typedef struct __attribute__((packed, aligned(4))) note {
     uint64_t key;
     uint16_t group, set;
@@ -46,9 +45,9 @@ typedef struct writer {
     const tn_dict_spec *spec;
     const tn_dict_source *source;
     tn_dict_plan plan;
-    note_list *notes; /* of each piece */
+    note_list *notes; /* a list for each piece */
     output out;
-    uint32_t table; /* whose data is written */
+    uint32_t table; /* the table that is written */
 } writer;
 
 /* The set of the row before of a group: runs of alike rows need not ask the plan. None at first:
@@ -61,14 +60,14 @@ typedef struct met_last {
 typedef struct notes_job {
     writer *w;
     pthread_mutex_t lock; /* guards the plan's list of sets */
-    uint64_t last_key;    /* of the pieces that are joined */
+    uint64_t last_key;    /* the last key of the pieces that are joined */
 } notes_job;
 
 typedef struct notes_hand {
     notes_job *job;
     note_list pad;
     met_last *last;    /* per group */
-    uint64_t last_key; /* of the piece so far */
+    uint64_t last_key; /* the last key of the piece so far */
 } notes_hand;
 
 typedef struct rows_hand {
@@ -90,7 +89,7 @@ typedef struct keys {
     uint64_t rows;   /* before these */
     uint32_t bucket; /* the first whose start is not noted */
     uint32_t start[AT_ONCE];
-    uint32_t n_starts; /* that are noted and not written */
+    uint32_t n_starts; /* starts that are noted and not written */
 } keys;
 
 typedef tn_status put_keys(writer *w, keys *k, tn_error *err);
@@ -129,7 +128,7 @@ static tn_status put_gap(output *o, uint64_t at, tn_error *err)
     return put_bytes(o, zeros, (size_t)(at - now), err);
 }
 
-/* That of the last chunk, and the checksums of all. */
+/* Ends the last chunk and writes the checksums of all. */
 static tn_status put_checksums(output *o, tn_error *err)
 {
     if (o->so_far > 0) {
@@ -380,7 +379,7 @@ static tn_status note_rows(writer *w, tn_error *err)
     return status;
 }
 
-/* The failure that is told when two walks do not agree. */
+/* Fails because two walks do not agree. */
 static tn_status changed(tn_error *err)
 {
     return tn_fail(err, TN_E_CKPT, "the rows changed while a dictionary was written");
@@ -474,7 +473,7 @@ static tn_status write_rows(writer *w, tn_error *err)
     return tn_inorder_run(&how, w->spec->team, err);
 }
 
-/* All that stands in front of the tables' data; the header alone is under no chunk's checksum. */
+/* Writes all that precedes the data of tables. No chunk's checksum covers the header. */
 static tn_status put_head(output *o, const tn_dict_plan *p, tn_error *err)
 {
     tn_text head = {0};
@@ -573,7 +572,7 @@ static tn_status write_all(writer *w, const char *path, tn_error *err)
 {
     const uint64_t crc_at = w->plan.head.crc_at;
     TN_TRY(tn_file_create(&w->out.file, path, err));
-    TN_TRY(tn_disk_need(path, crc_at, err)); /* the checksums behind are few */
+    TN_TRY(tn_disk_need(path, crc_at, err)); /* the checksums after it are few */
     TN_TRY(put_head(&w->out, &w->plan, err));
     for (w->table = 0; w->table < w->plan.head.n_tables; w->table++) {
         TN_TRY(put_table(w, err));

@@ -31,11 +31,11 @@ typedef struct tn_dict_entry {
     uint16_t group;
     uint16_t present;    /* bit i: segment i of its record; 0: the row is left out */
     bool removed;        /* deltas only: the key is gone */
-    const float *values; /* of all segments; absent ones are not read .. */
-    const uint32_t *at;  /* .. where each begins; NULL: side by side, as tn_segment.at says */
+    const float *values; /* all segments; absent ones are not read */
+    const uint32_t *at;  /* begin of each segment in `values`; NULL: tn_segment.at */
 } tn_dict_entry;
 
-/* Those of the s-th segment, which its record holds `at`. */
+/* Returns the values of the s-th segment, whose tn_segment.at is `at`. */
 static inline const float *tn_dict_values(const tn_dict_entry *e, uint32_t s, uint32_t at)
 {
     return e->values + (e->at != NULL ? e->at[s] : at);
@@ -53,15 +53,15 @@ typedef struct tn_dict_source {
 
 typedef struct tn_dict_spec {
     uint8_t model_id[TN_MODEL_ID_BYTES];
-    uint8_t base_id[TN_MODEL_ID_BYTES]; /* of a delta: the layer below */
+    uint8_t base_id[TN_MODEL_ID_BYTES]; /* the layer below a delta */
     bool delta;
     const tn_layout *layout; /* segments are numbered as tn_dict_segments does */
-    tn_dict_type type;       /* that is asked for, see tn_dict_type_for */
+    tn_dict_type type;       /* asked for, see tn_dict_type_for */
     bool check_groups;       /* store each row's group */
     const char *json;
-    uint32_t partitions;  /* of the whole key space, 1 .. 65536 */
-    uint32_t first, last; /* those of this file */
-    tn_team *team;        /* that walks; NULL: the calling thread alone */
+    uint32_t partitions;  /* how many the whole key space has, 1 .. 65536 */
+    uint32_t first, last; /* partitions of this file */
+    tn_team *team;        /* threads that walk; NULL: the calling one alone */
 } tn_dict_spec;
 
 typedef struct tn_dict_written {
@@ -69,11 +69,12 @@ typedef struct tn_dict_written {
     uint32_t crc;
 } tn_dict_written;
 
-/* Names of the layout's segments, each once, as first met; at most TN_SEGMENTS_MAX. TN_E_LIMIT. */
+/* Lists the names of the layout's segments, each once, in the order of records. TN_E_LIMIT: more
+ * than TN_SEGMENTS_MAX. */
 tn_status tn_dict_segments(const tn_layout *layout, const char *names[TN_SEGMENTS_MAX], uint32_t *n,
                            tn_error *err) TN_MUST_USE;
 
-/* The scale that a row has for its segments that are kept as `type` where `asked` is wanted. */
+/* Returns the scale of the segments of a row that are kept as `type` when `asked` is wanted. */
 float tn_dict_row_scale(tn_dict_type asked, tn_dict_type type, const tn_record *record,
                         const tn_dict_entry *e);
 

@@ -14,7 +14,7 @@ enum { PIECE = 256 << 10, FIXED = 5, NAME_BYTES = 255 };
 struct tn_dump {
     tn_infile *file;
     uint64_t at;   /* bytes read from the file */
-    tn_text bytes; /* of them, those from `from` on are not yet lines */
+    tn_text bytes; /* a piece of the file; bytes from `from` on are not yet lines */
     size_t from;
     uint64_t line;
     tn_dump_head head;
@@ -41,7 +41,7 @@ static tn_status wrong(const tn_dump *d, const char *what, tn_error *err)
                    (unsigned long long)d->line, what);
 }
 
-/* Reads another piece behind what is left. False in *more: the file has ended. */
+/* Appends another piece to the bytes that are left. *more false: the file has ended. */
 static tn_status fill(tn_dump *d, bool *more, tn_error *err)
 {
     uint64_t left = tn_infile_size(d->file) - d->at;
@@ -225,7 +225,7 @@ static bool read_value(span text, bool whole, float *out)
     return true;
 }
 
-/* A column's values behind the `used` others of the row. */
+/* Reads the values of a column, after `used` values of columns before it. */
 static tn_status read_values(tn_dump *d, uint32_t column, span text, uint32_t *used, tn_error *err)
 {
     d->value[column] = (tn_dump_value){d->values + *used, 0};

@@ -32,7 +32,7 @@ enum {
 struct tn_npz {
     tn_output *file;
     tn_text directory;
-    tn_text scratch[2]; /* of the array that is added: head and local header */
+    tn_text scratch[2]; /* head and local header of the array that is added */
     uint64_t n;
 };
 
@@ -83,7 +83,7 @@ static uint32_t limited(uint64_t x)
     return x < LARGE ? (uint32_t)x : LARGE;
 }
 
-/* What local and central headers share: from the version needed to the length of extras. */
+/* Appends the fields that local and central headers share, from version to length of extras. */
 static void add_common(tn_text *t, const entry *e, uint32_t extra_bytes)
 {
     tn_text_add_u16(t, extra_bytes > 0 ? VERSION64 : VERSION);

@@ -35,9 +35,9 @@ void tn_npy_head(tn_text *out, const tn_npy *array);
 
 typedef struct tn_npz tn_npz;
 
-/* An output (base/file/output_file.h): it appears when it is committed. */
+/* Opens an output (base/file/output_file.h), which appears when it is committed. */
 tn_status tn_npz_create(tn_npz **out, const char *path, tn_error *err) TN_MUST_USE;
-/* `data` has as many bytes as shape and type say. A name must not stand twice. */
+/* Adds an array; `data` has as many bytes as shape and type say. No two arrays share a name. */
 tn_status tn_npz_add(tn_npz *z, const tn_npy *array, const void *data, tn_error *err) TN_MUST_USE;
 tn_status tn_npz_commit(tn_npz *z, tn_error *err) TN_MUST_USE;
 void tn_npz_abandon(tn_npz *z); /* removes the file; NULL is fine */
@@ -45,10 +45,11 @@ void tn_npz_abandon(tn_npz *z); /* removes the file; NULL is fine */
 /* A matrix of floats in such a file. */
 typedef struct tn_npz_matrix {
     uint64_t rows, cols;
-    const char *data; /* rows * cols floats, row behind row, at any address; lent by the file */
+    const char *data; /* rows * cols floats, row-major, at any address; lent by the file */
 } tn_npz_matrix;
 
-/* The array called `name`: [rows x cols] of float32, stored, its CRC right. Files of numpy.savez
- * are read, too. `what`: the file, for messages. TN_E_DATA: there is none, or what is wrong. */
+/* Finds the array called `name`: [rows x cols] of float32, stored, its CRC right. Files of
+ * numpy.savez are read, too. `what` names the file in messages. TN_E_DATA: there is no such array,
+ * or the file is damaged. */
 tn_status tn_npz_find(const tn_map *file, const char *what, const char *name, tn_npz_matrix *out,
                       tn_error *err) TN_MUST_USE;

@@ -31,7 +31,7 @@ static tn_status bad(const reading *r, const char *fault)
     return tn_fail(r->err, TN_E_DATA, "'%s' is no npz file that is read here: %s", r->what, fault);
 }
 
-/* `size` bytes of the file from `at` on; failed: there are not so many. */
+/* Returns `size` bytes of the file from `at` on; failed: there are not so many. */
 static tn_bytes part(const reading *r, uint64_t at, uint64_t size)
 {
     if (at > r->file.size || size > r->file.size - at) {
@@ -40,7 +40,7 @@ static tn_bytes part(const reading *r, uint64_t at, uint64_t size)
     return (tn_bytes){r->file.data + at, (size_t)size, false};
 }
 
-/* The directory, and how many arrays it lists. */
+/* Finds the directory and the number of arrays that it lists. */
 static tn_status find_directory(const reading *r, tn_bytes *out, uint64_t *n)
 {
     if (r->file.size < END_BYTES) {
@@ -80,7 +80,7 @@ typedef struct entry {
     uint64_t size, stored, at;
 } entry;
 
-/* Sizes of 64 bits, where those of 32 are not enough. */
+/* Reads sizes of 64 bits, where those of 32 are not enough. */
 static void read_extra(tn_bytes extra, entry *e)
 {
     while (!extra.failed && extra.size >= 4) {
@@ -122,7 +122,7 @@ static tn_status read_entry(const reading *r, tn_bytes *directory, entry *e)
     return (flags & 1U) != 0 ? bad(r, "it is encrypted") : TN_OK;
 }
 
-/* The bytes of the array: behind a header, a name and extras of its own. */
+/* Finds the bytes of an array, after its local header, name and extras. */
 static tn_status find_bytes(const reading *r, const entry *e, tn_bytes *out)
 {
     enum { HEADER = 30, BEFORE_SIZES = 22 };
@@ -145,7 +145,7 @@ static tn_status find_bytes(const reading *r, const entry *e, tn_bytes *out)
                : bad(r, "an array has another CRC than the file says: it is damaged");
 }
 
-/* Takes `text` off the front, behind blanks. */
+/* Takes blanks and `text` off the front. */
 static bool take(tn_bytes *in, const char *text)
 {
     while (in->size > 0 && *in->data == ' ') {
