@@ -3,6 +3,7 @@
 #include "cli/data_tool.h"
 #include "cli/exits.h"
 #include "cli/signals.h"
+#include "config/absent.h"
 #include "config/diag.h"
 
 #include <string.h>
@@ -35,6 +36,7 @@ static tn_status find_tool(const char *word, const tn_data_tool **out, tn_error 
             return TN_OK;
         }
     }
+    TN_TRY(tn_absent_check(word, TN_E_USAGE, err));
     const char *nearest = tn_nearest(word, names, N_TOOLS);
     if (nearest != NULL) {
         return tn_fail(err, TN_E_USAGE, "unknown word '%s' (did you mean '%s'?)", word, nearest);

@@ -4,6 +4,7 @@
 #include "cli/main.h"
 #include "cli/picture.h"
 #include "cli/signals.h"
+#include "config/absent.h"
 #include "config/field.h"
 #include "io/read/fileset.h"
 #include "io/source/uri.h"
@@ -192,12 +193,9 @@ static tn_status check_flags(const eval_flags *f, tn_error *err)
     if (f->calibration_out != NULL && !fits) {
         return tn_fail(err, TN_E_USAGE, "'--calibration-out' needs '--calibrate'");
     }
-    if (f->report != NULL && tn_all_eval_pages[0] == NULL) {
-        return tn_fail(err, TN_E_USAGE,
-                       "'--report' needs the part 'report' of src/extra, which this tnet-eval was "
-                       "built without");
-    }
-    return TN_OK;
+    return f->report != NULL && tn_all_eval_pages[0] == NULL
+               ? tn_fail(err, TN_E_USAGE, TN_ABSENT_FORM, "--report")
+               : TN_OK;
 }
 
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)

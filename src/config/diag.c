@@ -1,6 +1,7 @@
 /* diag.c - writes messages with their source line, and finds near names. */
 #include "config/diag.h"
 
+#include "config/absent.h"
 #include "config/tree.h"
 
 #include <stdarg.h>
@@ -217,6 +218,10 @@ const char *tn_nearest(const char *word, const char *const *names, uint32_t n)
 void tn_diag_unknown(tn_diag *d, const tn_origin *at, const char *what, const char *word,
                      const char *const *names, uint32_t n)
 {
+    if (tn_is_absent(word)) {
+        tn_diag_error(d, at, TN_ABSENT_FORM, word);
+        return;
+    }
     const bool colon = strchr(word, ':') != NULL; /* "name:value" is one word */
     const char *nearest = colon ? NULL : tn_nearest(word, names, n);
     if (nearest != NULL) {

@@ -408,7 +408,7 @@ static void keep_line(tn_log_level level, const char *line)
 TEST(a_header_without_a_host_is_for_one_host_in_all_lists)
 {
     bool is = false;
-    if (tn_remote_is("http://a.example/1", &is, NULL) != TN_OK) {
+    if (tn_remotes()->is("http://a.example/1", &is, NULL) != TN_OK) {
         skip(); /* src/extra/remote is not built */
     }
     static const char *const urls[] = {"http://a.example:80/1", "http://a.example:80/2", "x.tsv",

@@ -60,16 +60,16 @@ static tn_status fetch(const world *w, const char *form, tn_text *out, tn_error 
     uint32_t n = 0;
     tn_arena *arena = tn_arena_new(1 << 12);
     served_uri(&w->s, form, uri);
-    tn_status status = tn_remote_open(&r, w->s.secrets, err);
-    status = status == TN_OK ? tn_remote_list(r, uri, arena, &object, &n, err) : status;
-    status = status == TN_OK ? tn_remote_stream_open(&s, r, object, 0, NULL, err) : status;
+    tn_status status = tn_remotes()->open(&r, w->s.secrets, err);
+    status = status == TN_OK ? tn_remotes()->list(r, uri, arena, &object, &n, err) : status;
+    status = status == TN_OK ? tn_remotes()->stream_open(&s, r, object, 0, NULL, err) : status;
     for (size_t got = 1; status == TN_OK && got > 0;) {
         char *to = tn_text_grow(out, BYTES);
-        status = tn_remote_stream_read(s, to, BYTES, &got, err);
+        status = tn_remotes()->stream_read(s, to, BYTES, &got, err);
         out->size -= BYTES - (status == TN_OK ? got : 0);
     }
-    tn_remote_stream_close(s);
-    tn_remote_close(r);
+    tn_remotes()->stream_close(s);
+    tn_remotes()->close(r);
     tn_arena_free(arena);
     store_await_idle(w->s.server);
     return status;
@@ -122,11 +122,11 @@ TEST_ON(const world *w, a_file_is_written_with_a_ticket)
     served_secrets(&w->s, word);
     (void)snprintf(path, sizeof path, "%s/a.bin", w->s.dir);
     served_uri(&w->s, "webhdfs://127.0.0.1:%u/!kerberos/out/x", uri);
-    assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_OK);
+    assert_int_equal(tn_remotes()->open(&r, w->s.secrets, &err), TN_OK);
     for (int i = 0; i < 2; i++) { /* the second time over what is there */
-        assert_ok(tn_remote_put(r, path, uri, NULL, &err), err.text);
+        assert_ok(tn_remotes()->put(r, path, uri, NULL, &err), err.text);
     }
-    tn_remote_close(r);
+    tn_remotes()->close(r);
     (void)snprintf(path, sizeof path, "%s/out/x", w->s.dir);
     assert_int_equal(tn_map_file(&map, path, &err), TN_OK);
     assert_int_equal(map.size, BYTES);

@@ -1,6 +1,7 @@
 /* test_remote.c - objects of URIs, from a server that cuts, stalls, lies and changes its mind:
  * the bytes are those of the file, or there is an error.
  */
+#include "extra/remote/remote_client.h"
 #include "io/source/remote.h"
 
 #include "base/core/alloc.h"
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-CLOSER(tn_remote_close);
+CLOSER(tn_http_close);
 
 enum { BYTES = 6000000, STEP = 70001 };
 
@@ -73,14 +74,14 @@ typedef struct got {
 static tn_status read_on(tn_remote *r, got *g, uint64_t from, const atomic_bool *stop)
 {
     tn_remote_stream *s = NULL;
-    TN_TRY(tn_remote_stream_open(&s, r, &g->object, from, stop, &g->err));
+    TN_TRY(tn_remotes()->stream_open(&s, r, &g->object, from, stop, &g->err));
     tn_status status = TN_OK;
     for (size_t n = 1; status == TN_OK && n > 0;) {
         char *to = tn_text_grow(&g->bytes, STEP);
-        status = tn_remote_stream_read(s, to, STEP, &n, &g->err);
+        status = tn_remotes()->stream_read(s, to, STEP, &n, &g->err);
         g->bytes.size -= STEP - (status == TN_OK ? n : 0);
     }
-    tn_remote_stream_close(s);
+    tn_remotes()->stream_close(s);
     return status;
 }
 
@@ -92,14 +93,15 @@ static void fetch(world *w, const char *form, uint64_t from, got *g)
     uint32_t n = 0;
     served_uri(&w->s, form, uri);
     *g = (got){.status = TN_OK};
-    g->status = tn_remote_open(&r, access(w->s.secrets, R_OK) == 0 ? w->s.secrets : NULL, &g->err);
+    g->status =
+        tn_remotes()->open(&r, access(w->s.secrets, R_OK) == 0 ? w->s.secrets : NULL, &g->err);
     assert_int_equal(g->status, TN_OK);
-    g->status = tn_remote_list(r, uri, w->arena, &object, &n, &g->err);
+    g->status = tn_remotes()->list(r, uri, w->arena, &object, &n, &g->err);
     if (g->status == TN_OK) {
         g->object = object[0];
         g->status = read_on(r, g, from, NULL);
     }
-    tn_remote_close(r);
+    tn_remotes()->close(r);
     store_await_idle(w->s.server);
 }
 
@@ -146,8 +148,8 @@ static void check_list(world *w, const char *form, const char *names)
     tn_error err = {0};
     tn_text all = {0};
     served_uri(&w->s, form, uri);
-    assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_OK);
-    if (tn_remote_list(r, uri, w->arena, &object, &n, &err) != TN_OK) {
+    assert_int_equal(tn_remotes()->open(&r, w->s.secrets, &err), TN_OK);
+    if (tn_remotes()->list(r, uri, w->arena, &object, &n, &err) != TN_OK) {
         fail_msg("%s: %s", uri, err.text);
     }
     for (uint32_t k = 0; k < n; k++) {
@@ -158,7 +160,7 @@ static void check_list(world *w, const char *form, const char *names)
     }
     assert_string_equal(tn_text_str(&all), names);
     tn_text_done(&all);
-    tn_remote_close(r);
+    tn_remotes()->close(r);
     store_await_idle(w->s.server);
 }
 
@@ -299,7 +301,7 @@ TEST_ON(world *w, a_header_goes_to_the_host_that_it_is_of)
     char lines[100];
     char uri[SERVED_URI];
     tn_error err = {0};
-    tn_remote *r FREED(tn_remote_close) = NULL;
+    tn_remote *r FREED(tn_http_close) = NULL;
     tn_remote_object *object = NULL;
     uint32_t n = 0;
     const uint64_t before = store_leaks(w->s.server);
@@ -312,16 +314,16 @@ TEST_ON(world *w, a_header_goes_to_the_host_that_it_is_of)
     check_same(w, "http://localhost:%u/a.bin", 0);
     assert_true(store_leaks(w->s.server) > before); /* as is wanted here */
     served_secrets(&w->s, "http_header https://127.0.0.1 = X-Secret: s\n");
-    assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_E_CONFIG);
+    assert_int_equal(tn_remotes()->open(&r, w->s.secrets, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "names no host"));
 
     const uint64_t leaks = store_leaks(w->s.server);
     keep_secrets(w, ""); /* one for any host is for one alone */
-    assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_OK);
+    assert_int_equal(tn_remotes()->open(&r, w->s.secrets, &err), TN_OK);
     served_uri(&w->s, "http://127.0.0.1:%u/a.bin", uri);
-    assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &err), TN_OK);
+    assert_int_equal(tn_remotes()->list(r, uri, w->arena, &object, &n, &err), TN_OK);
     served_uri(&w->s, "http://localhost:%u/a.bin", uri);
-    assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &err), TN_E_CONFIG);
+    assert_int_equal(tn_remotes()->list(r, uri, w->arena, &object, &n, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "http_header of data.secrets names no host"));
     assert_int_equal(store_leaks(w->s.server), leaks);
 }
@@ -449,14 +451,14 @@ TEST_ON(world *w, a_token_may_be_renewed_while_reading)
     uint32_t n = 0;
     (void)snprintf(lines, sizeof lines, form, "new");
     keep_secrets(w, lines);
-    assert_int_equal(tn_remote_open(&r, w->s.secrets, &g.err), TN_OK);
-    assert_int_equal(tn_remote_list(r, "s3://signed/!expire/a.bin", w->arena, &object, &n, &g.err),
-                     TN_OK);
+    assert_int_equal(tn_remotes()->open(&r, w->s.secrets, &g.err), TN_OK);
+    assert_int_equal(
+        tn_remotes()->list(r, "s3://signed/!expire/a.bin", w->arena, &object, &n, &g.err), TN_OK);
     g.object = object[0];
-    tn_remote_close(r);
+    tn_remotes()->close(r);
     (void)snprintf(lines, sizeof lines, form, "old");
     keep_secrets(w, lines);
-    assert_int_equal(tn_remote_open(&r, w->s.secrets, &g.err), TN_OK);
+    assert_int_equal(tn_remotes()->open(&r, w->s.secrets, &g.err), TN_OK);
     (void)snprintf(lines, sizeof lines, form, "new"); /* the secret in memory is out of date now */
     keep_secrets(w, lines);
     g.status = read_on(r, &g, 0, NULL);
@@ -467,7 +469,7 @@ TEST_ON(world *w, a_token_may_be_renewed_while_reading)
     assert_int_equal(g.bytes.size, BYTES);
     assert_memory_equal(g.bytes.data, w->data, BYTES);
     tn_text_done(&g.bytes);
-    tn_remote_close(r);
+    tn_remotes()->close(r);
 }
 
 /* ---- waits are logged ---- */
@@ -519,14 +521,14 @@ TEST_ON(world *w, a_stop_ends_a_read_that_waits)
     tn_remote *r = NULL;
     (void)setenv("TNET_FAST", "1", 1); /* NOLINT(concurrency-mt-unsafe): alone */
     (void)snprintf(uri, sizeof uri, "http://127.0.0.1:%u/!flood/a.bin", store_port(w->s.server));
-    assert_int_equal(tn_remote_open(&r, NULL, &g.err), TN_OK);
+    assert_int_equal(tn_remotes()->open(&r, NULL, &g.err), TN_OK);
     g.object = (tn_remote_object){.uri = uri, .size = BYTES, .tag = "\"x\"", .ranged = true};
     assert_int_equal(pthread_create(&thread, NULL, served_stop_thread, &s), 0);
     g.status = read_on(r, &g, 0, &s.stop); /* else it would wait for a second, seven times */
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(g.status, TN_E_STOPPED);
     tn_text_done(&g.bytes);
-    tn_remote_close(r);
+    tn_remotes()->close(r);
     store_await_idle(w->s.server);
     (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
@@ -542,15 +544,15 @@ static void check_list_stops(world *w, const char *form, uint64_t requests)
     served_stop s = {.s = &w->s, .requests = store_requests(w->s.server) + requests};
     pthread_t thread;
     served_uri(&w->s, form, uri);
-    assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_OK);
+    assert_int_equal(tn_remotes()->open(&r, w->s.secrets, &err), TN_OK);
     tn_stop_set(&s.stop);
     assert_int_equal(pthread_create(&thread, NULL, served_stop_thread, &s), 0);
     const double begun = tn_clock_s();
-    const tn_status status = tn_remote_list(r, uri, w->arena, &object, &n, &err);
+    const tn_status status = tn_remotes()->list(r, uri, w->arena, &object, &n, &err);
     const double took = tn_clock_s() - begun;
     assert_int_equal(pthread_join(thread, NULL), 0);
     tn_stop_set(NULL);
-    tn_remote_close(r);
+    tn_remotes()->close(r);
     store_await_idle(w->s.server);
     if (status != TN_E_STOPPED) {
         fail_msg("%s: %s", form, err.text);
@@ -575,13 +577,13 @@ TEST(a_stop_of_the_process_ends_every_first_look)
 TEST_ON(world *w, connections_are_used_again)
 {
     char uri[SERVED_URI];
-    tn_remote *r FREED(tn_remote_close) = NULL;
+    tn_remote *r FREED(tn_http_close) = NULL;
     got g = {.status = TN_OK};
     tn_remote_object *object = NULL;
     uint32_t n = 0;
     served_uri(&w->s, "http://127.0.0.1:%u/a.bin", uri);
-    assert_int_equal(tn_remote_open(&r, NULL, &g.err), TN_OK);
-    assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &g.err), TN_OK);
+    assert_int_equal(tn_remotes()->open(&r, NULL, &g.err), TN_OK);
+    assert_int_equal(tn_remotes()->list(r, uri, w->arena, &object, &n, &g.err), TN_OK);
     g.object = object[0];
     const uint64_t before = store_connections(w->s.server);
     for (uint32_t i = 0; i < 5; i++) {
@@ -596,25 +598,25 @@ TEST_ON(world *w, nothing_behind_the_end_of_a_span_is_fetched)
 {
     char uri[SERVED_URI];
     char byte;
-    tn_remote *r FREED(tn_remote_close) = NULL;
+    tn_remote *r FREED(tn_http_close) = NULL;
     tn_remote_stream *s = NULL;
     tn_remote_object *object = NULL;
     tn_error err = {0};
     uint32_t n = 0;
     size_t got_bytes = 0;
     served_uri(&w->s, "http://127.0.0.1:%u/a.bin", uri);
-    assert_int_equal(tn_remote_open(&r, NULL, &err), TN_OK);
-    assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &err), TN_OK);
+    assert_int_equal(tn_remotes()->open(&r, NULL, &err), TN_OK);
+    assert_int_equal(tn_remotes()->list(r, uri, w->arena, &object, &n, &err), TN_OK);
     const uint64_t before = store_requests(w->s.server);
-    assert_int_equal(tn_remote_stream_open(&s, r, object, 100, NULL, &err), TN_OK);
-    tn_remote_stream_until(s, 200);
+    assert_int_equal(tn_remotes()->stream_open(&s, r, object, 100, NULL, &err), TN_OK);
+    tn_remotes()->stream_until(s, 200);
     for (uint64_t i = 100; i < 210; i++) { /* asked for, it comes all the same */
-        assert_int_equal(tn_remote_stream_read(s, &byte, 1, &got_bytes, &err), TN_OK);
+        assert_int_equal(tn_remotes()->stream_read(s, &byte, 1, &got_bytes, &err), TN_OK);
         assert_int_equal(got_bytes, 1);
         assert_int_equal(byte, w->data[i]);
     }
     assert_int_equal(store_requests(w->s.server) - before, 2);
-    tn_remote_stream_close(s);
+    tn_remotes()->stream_close(s);
 }
 
 TEST(a_missing_library_is_a_sentence)
@@ -622,7 +624,7 @@ TEST(a_missing_library_is_a_sentence)
     tn_remote *r = NULL;
     tn_error err = {0};
     assert_int_equal(tn_failpoint_set("library.curl:error", &err), TN_OK);
-    assert_int_equal(tn_remote_open(&r, NULL, &err), TN_E_CONFIG);
+    assert_int_equal(tn_remotes()->open(&r, NULL, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "data behind a URI need libcurl, which cannot be loaded"));
     assert_non_null(strstr(err.text, "install libcurl4"));
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);

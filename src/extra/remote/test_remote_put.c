@@ -109,9 +109,9 @@ static tn_status send(const world *w, const char *file, const char *where, const
     tn_remote *r = NULL;
     (void)snprintf(path, sizeof path, "%s/%s", w->local, file);
     served_uri(&w->s, where, uri);
-    assert_int_equal(tn_remote_open(&r, w->s.secrets, err), TN_OK);
-    const tn_status status = tn_remote_put(r, path, uri, stop, err);
-    tn_remote_close(r);
+    assert_int_equal(tn_remotes()->open(&r, w->s.secrets, err), TN_OK);
+    const tn_status status = tn_remotes()->put(r, path, uri, stop, err);
+    tn_remotes()->close(r);
     store_await_idle(w->s.server);
     return status;
 }
@@ -276,15 +276,15 @@ TEST(what_cannot_be_written_to_is_refused_unasked)
     };
     tn_error err = {0};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        assert_int_equal(tn_remote_check_target(refused[i].uri, &err), TN_E_CONFIG);
+        assert_int_equal(tn_remotes()->check_target(refused[i].uri, &err), TN_E_CONFIG);
         assert_int_equal(err.code, TN_E_CONFIG);
         if (strstr(err.text, refused[i].words) == NULL) {
             fail_msg("%s: %s", refused[i].uri, err.text);
         }
     }
-    assert_int_equal(tn_remote_check_target("s3://b", &err), TN_OK);
-    assert_int_equal(tn_remote_check_target("gs://b/a/", &err), TN_OK);
-    assert_int_equal(tn_remote_check_target("swebhdfs://n:1,m:2/a", &err), TN_OK);
+    assert_int_equal(tn_remotes()->check_target("s3://b", &err), TN_OK);
+    assert_int_equal(tn_remotes()->check_target("gs://b/a/", &err), TN_OK);
+    assert_int_equal(tn_remotes()->check_target("swebhdfs://n:1,m:2/a", &err), TN_OK);
 }
 
 TEST_ON(const world *w, a_folder_is_no_file)

@@ -20,7 +20,7 @@ static tn_status open_board(void *self, tn_run_now *now, tn_error *err)
                                       .text = now->text,
                                       .worker = now->worker,
                                       .first = now->resumed != NULL ? now->worker->steps + 1 : 0};
-    if (now->run->log.tensorboard) {
+    if (now->run->log.tensorboard != TN_SWITCH_FALSE) {
         *b = tn_tensorboard_open(&opts);
     }
     return TN_OK;

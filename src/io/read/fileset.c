@@ -67,8 +67,8 @@ static tn_status add_objects(listing *l, const char *uri, tn_error *err)
     if (l->local) {
         return TN_OK;
     }
-    TN_TRY(l->remote != NULL ? TN_OK : tn_remote_open(&l->remote, l->secrets, err));
-    TN_TRY(tn_remote_list(l->remote, uri, l->arena, &object, &n, err));
+    TN_TRY(l->remote != NULL ? TN_OK : tn_remotes()->open(&l->remote, l->secrets, err));
+    TN_TRY(tn_remotes()->list(l->remote, uri, l->arena, &object, &n, err));
     for (uint32_t i = 0; i < n; i++) {
         TN_TRY(add_file(l, object[i].uri, object[i].size, false, err));
         l->file[l->n - 1].object = &object[i];
@@ -201,7 +201,7 @@ static tn_status add_item(listing *l, const char *item, tn_error *err)
     size_t open = 0;
     size_t close = 0;
     bool remote = false;
-    TN_TRY(tn_remote_is(item, &remote, err));
+    TN_TRY(tn_remotes()->is(item, &remote, err));
     if (tn_source_is_once(item)) {
         return add_file(l, item, UINT64_MAX, true, err);
     }
@@ -230,7 +230,7 @@ static tn_status find_compression(listing *l, const tn_file_entry *file, bool bi
 {
     tn_source *source = NULL;
     if (file->object != NULL) {
-        TN_TRY(tn_remote_probe(l->remote, file->object, l->arena, err));
+        TN_TRY(tn_remotes()->probe(l->remote, file->object, l->arena, err));
         const tn_bytes first = {file->object->first, file->object->n_first, false};
         return tn_compression_of(first, binary, file->path, out, err);
     }
@@ -466,7 +466,7 @@ tn_status tn_fileset_look(const tn_strs *paths, const char *secrets, tn_error *e
     for (uint32_t i = 0; i < paths->n && status == TN_OK; i++) {
         status = add_item(&l, paths->item[i], err);
     }
-    tn_remote_close(l.remote);
+    tn_remotes()->close(l.remote);
     tn_arena_free(arena);
     return status;
 }
@@ -476,7 +476,7 @@ tn_status tn_fileset_check_hosts(const tn_data_opts *data, const tn_strs *more, 
 {
     const tn_strs *const lists[] = {&data->train, &data->pattern, &data->valid, &data->test, more};
     const uint32_t n = sizeof lists / sizeof lists[0];
-    return data->secrets != NULL ? tn_remote_check_hosts(data->secrets, lists, n, warn, err)
+    return data->secrets != NULL ? tn_remotes()->check_hosts(data->secrets, lists, n, warn, err)
                                  : TN_OK;
 }
 
@@ -484,7 +484,7 @@ void tn_fileset_free(tn_fileset *files)
 {
     if (files != NULL) {
         line_numbers_free(files->lines);
-        tn_remote_close(files->remote);
+        tn_remotes()->close(files->remote);
         tn_arena_free(files->arena);
     }
 }

@@ -49,7 +49,7 @@ tn_status tn_fileset_first(const tn_strs *paths, tn_arena *arena, const char **o
                            tn_error *err) TN_MUST_USE;
 
 /* Whether every item of `paths` is there, or matches something; TN_E_DATA: one is not. `secrets`:
- * those of tn_remote_open. */
+ * those of tn_remotes()->open. */
 tn_status tn_fileset_look(const tn_strs *paths, const char *secrets, tn_error *err) TN_MUST_USE;
 
 /* Whether a header of `data`'s secrets that names no host would go to two, of its paths and of

@@ -102,7 +102,7 @@ tn_status tn_source_open_object(tn_source **out, tn_remote *remote, const tn_rem
     *out = NULL;
     TN_TRY(TN_ALLOC(s, 1, "a source", err));
     *s = (tn_source){.path = object->uri, .fd = -1, .stop = stop, .taken = from};
-    tn_status status = tn_remote_stream_open(&s->remote, remote, object, from, stop, err);
+    tn_status status = tn_remotes()->stream_open(&s->remote, remote, object, from, stop, err);
     if (status != TN_OK) {
         tn_source_close(s);
         return status;
@@ -114,7 +114,7 @@ tn_status tn_source_open_object(tn_source **out, tn_remote *remote, const tn_rem
 void tn_source_until(tn_source *source, uint64_t until)
 {
     if (source->remote != NULL) {
-        tn_remote_stream_until(source->remote, until);
+        tn_remotes()->stream_until(source->remote, until);
     }
 }
 
@@ -124,7 +124,9 @@ void tn_source_close(tn_source *source)
         return;
     }
     tn_decompressor_free(source->decompressor);
-    tn_remote_stream_close(source->remote);
+    if (source->remote != NULL) {
+        tn_remotes()->stream_close(source->remote);
+    }
     if (source->fd >= 0 && !source->once) {
         (void)close(source->fd); /* nothing was written */
     }
@@ -170,7 +172,7 @@ static tn_status file_read(const tn_source *s, void *data, size_t size, size_t *
 {
     ssize_t got = -1;
     if (s->remote != NULL) {
-        return tn_remote_stream_read(s->remote, data, size, n, err);
+        return tn_remotes()->stream_read(s->remote, data, size, n, err);
     }
     do {
         if (s->waits) {

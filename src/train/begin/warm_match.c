@@ -4,6 +4,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/text.h"
+#include "config/absent.h"
 #include "config/tree.h"
 #include "models/layerlist.h"
 #include "nn/graph/params.h"
@@ -68,6 +69,7 @@ tn_status tn_warm_read_words(tn_warm *m, const tn_tree *from, tn_error *err)
                                t->key);
             }
         }
+        TN_TRY(tn_absent_check(t->key, TN_E_CONFIG, err));
         if (!is_known) {
             return tn_fail(err, TN_E_CONFIG,
                            "checkpoint.from has no '%s', only path, rows, dense and rename",

@@ -582,7 +582,7 @@ static tn_status look_for_done(const char *path, const tn_data_opts *data, tn_er
     }
     TN_TRY(tn_path_join(folder, done, file, err));
     bool remote = false;
-    TN_TRY(tn_remote_is(path, &remote, err));
+    TN_TRY(tn_remotes()->is(path, &remote, err));
     if (remote) {
         const char *only = file;
         return tn_fileset_look(&(tn_strs){1, &only}, data->secrets, err);

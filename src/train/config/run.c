@@ -5,6 +5,7 @@
 #include "base/keys/keyspace.h"
 #include "base/thread/team.h"
 #include "base/thread/threads.h"
+#include "config/absent.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
@@ -251,8 +252,8 @@ static const tn_field log_fields[] = {
     TN_FIELD_CHOICE(tn_log_opts, progress, "auto", switch_words, "a bar; auto: on a terminal"),
     TN_FIELD_DURATION(tn_log_opts, every, "10s", 0, 1e6,
                       "between lines and records; 0s: every step"),
-    TN_FIELD_BOOL(tn_log_opts, tensorboard, "true",
-                  "event files for TensorBoard, in the folder tb"),
+    TN_FIELD_CHOICE(tn_log_opts, tensorboard, "auto", switch_words,
+                    "event files for TensorBoard, in the folder tb; auto: where it was built"),
     TN_FIELD_BOOL(tn_log_opts, jsonl, "true", "metrics.jsonl"),
     TN_FIELD_CHOICE(tn_log_opts, level, "info", level_words, "what is logged"),
     TN_FIELD_END,
@@ -446,11 +447,11 @@ static void check_places(const tn_binder *b, const tn_tree *tree, const tn_run *
                       "'run.dir' is '%s', and checkpoints are written to disks only", r->run.dir);
     }
     if (r->export.to != NULL && tn_uri_is(r->export.to) &&
-        tn_remote_check_target(r->export.to, &err) != TN_OK) {
+        tn_remotes()->check_target(r->export.to, &err) != TN_OK) {
         tn_diag_error(b->diag, place(tree, "export.to"), "'export.to': %s", err.text);
     }
     if (r->eval.predictions != NULL && tn_uri_is(r->eval.predictions) &&
-        tn_remote_check_file(r->eval.predictions, &err) != TN_OK) {
+        tn_remotes()->check_file(r->eval.predictions, &err) != TN_OK) {
         tn_diag_error(b->diag, place(tree, "eval.predictions"), "'eval.predictions': %s", err.text);
     }
 }
@@ -765,6 +766,9 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_places(b, tree, out);
     if (out->export.every != NULL && strcmp(out->export.every, "never") == 0) {
         out->export.every = NULL;
+    }
+    if (out->log.tensorboard == TN_SWITCH_TRUE && tn_is_absent("tensorboard")) {
+        tn_diag_error(b->diag, place(tree, "log.tensorboard"), TN_ABSENT_FORM, "tensorboard");
     }
     check_words(b, place(tree, "export.dict"), "kind of dictionary", &out->export.dict, dicts, 3);
     check_resp(b, tree, out);

@@ -140,10 +140,13 @@ typedef struct tn_compute_opts {
     uint32_t huge_pages; /* auto true false */
 } tn_compute_opts;
 
+enum { TN_SWITCH_AUTO, TN_SWITCH_TRUE, TN_SWITCH_FALSE }; /* auto true false */
+
 typedef struct tn_log_opts {
-    uint32_t progress; /* auto true false */
+    uint32_t progress; /* TN_SWITCH_x */
     double every;
-    bool tensorboard, jsonl;
+    uint32_t tensorboard; /* TN_SWITCH_x */
+    bool jsonl;
     uint32_t level; /* error warn info debug */
 } tn_log_opts;
 

@@ -116,9 +116,9 @@ void tn_prediction_lines(tn_text *out, tn_target target, const tn_batch *batch, 
 tn_status tn_predictions_check_uri(const char *uri, const char *secrets, tn_error *err)
 {
     tn_remote *r = NULL;
-    TN_TRY(tn_remote_check_file(uri, err));
-    TN_TRY(tn_remote_open(&r, secrets, err));
-    tn_remote_close(r);
+    TN_TRY(tn_remotes()->check_file(uri, err));
+    TN_TRY(tn_remotes()->open(&r, secrets, err));
+    tn_remotes()->close(r);
     return TN_OK;
 }
 
@@ -137,9 +137,9 @@ static tn_status open_remote(tn_predictions *p, const char *secrets, tn_error *e
     if (!tn_uri_is(p->path)) {
         return TN_OK;
     }
-    TN_TRY(tn_remote_check_file(p->path, err));
+    TN_TRY(tn_remotes()->check_file(p->path, err));
     TN_TRY(make_folder(p, err));
-    return tn_remote_open(&p->remote, secrets, err);
+    return tn_remotes()->open(&p->remote, secrets, err);
 }
 
 tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *opts, tn_error *err)
@@ -281,7 +281,8 @@ static tn_status send_all(const tn_predictions *p, tn_error *err)
     TN_ASSERT(p->remote != NULL && !p->stream);
     for (uint32_t i = p->n; i > 0; i--) {
         TN_TRY(name_of(p, i - 1, uri, err));
-        TN_TRY(tn_remote_put(p->remote, tn_output_tmp(p->output[i - 1]), uri, p->with.stop, err));
+        TN_TRY(
+            tn_remotes()->put(p->remote, tn_output_tmp(p->output[i - 1]), uri, p->with.stop, err));
     }
     return TN_OK;
 }
@@ -314,7 +315,7 @@ void tn_predictions_abandon(tn_predictions *p)
     while (p->n > 0) {
         tn_output_abandon(p->output[--p->n]);
     }
-    tn_remote_close(p->remote);
+    tn_remotes()->close(p->remote);
     tn_free(p->output);
     tn_text_done(&p->text);
     tn_free(p);

@@ -29,19 +29,19 @@ tn_status tn_export_target_open(tn_export_target *t, const char *to, const tn_ru
         memcpy(t->folder, to, strlen(to) + 1);
         return TN_OK;
     }
-    TN_TRY(tn_remote_check_target(to, err));
+    TN_TRY(tn_remotes()->check_target(to, err));
     tn_text dir = {0};
     tn_run_dir(&run->run, &dir);
     tn_status status = tn_text_check(&dir, "run.dir", err);
     status = status == TN_OK ? tn_path_join(tn_text_str(&dir), "upload", t->folder, err) : status;
     tn_text_done(&dir);
     TN_TRY(status);
-    return tn_remote_open(&t->remote, run->data.secrets, err);
+    return tn_remotes()->open(&t->remote, run->data.secrets, err);
 }
 
 void tn_export_target_close(tn_export_target *t)
 {
-    tn_remote_close(t->remote);
+    tn_remotes()->close(t->remote);
     t->remote = NULL;
 }
 
@@ -70,11 +70,11 @@ static tn_status read_object(tn_remote *r, const tn_remote_object *object, const
                              tn_text *out, tn_file *file, tn_error *err)
 {
     tn_remote_stream *s = NULL;
-    TN_TRY(tn_remote_stream_open(&s, r, object, 0, stop, err));
+    TN_TRY(tn_remotes()->stream_open(&s, r, object, 0, stop, err));
     tn_status status = TN_OK;
     char data[PIECE_BYTES];
     for (size_t n = 1; n > 0 && status == TN_OK;) {
-        status = tn_remote_stream_read(s, data, sizeof data, &n, err);
+        status = tn_remotes()->stream_read(s, data, sizeof data, &n, err);
         if (status == TN_OK && out != NULL) {
             tn_text_add(out, data, n);
             status = tn_text_check(out, INDEX, err);
@@ -82,7 +82,7 @@ static tn_status read_object(tn_remote *r, const tn_remote_object *object, const
             status = tn_file_write(file, data, n, err);
         }
     }
-    tn_remote_stream_close(s);
+    tn_remotes()->stream_close(s);
     return status;
 }
 
@@ -94,7 +94,7 @@ static tn_status find_index(const tn_export_target *t, const char *uri, const tn
     tn_remote_object object = {.uri = uri, .size = UINT64_MAX};
     tn_error why = {0};
     tn_text theirs = {.size_max = INDEX_BYTES_MAX};
-    tn_status status = tn_remote_probe(t->remote, &object, arena, &why);
+    tn_status status = tn_remotes()->probe(t->remote, &object, arena, &why);
     *there = status == TN_OK;
     if (*there) {
         status = read_object(t->remote, &object, stop, &theirs, NULL, &why);
@@ -123,7 +123,7 @@ static tn_status send_file(const tn_export_target *t, const char *from, const ch
     char uri[TN_PATH_SIZE];
     TN_TRY(tn_path_join(from, name, path, err));
     TN_TRY(join(to, name, uri, err));
-    return tn_remote_put(t->remote, path, uri, stop, err);
+    return tn_remotes()->put(t->remote, path, uri, stop, err);
 }
 
 /* All files but the index. */
@@ -190,7 +190,7 @@ static tn_status fetch_object(const fetching *f, const char *name, tn_text *out,
     char uri[TN_PATH_SIZE];
     tn_remote_object object = {.uri = uri, .size = UINT64_MAX};
     TN_TRY(join(f->from, name, uri, err));
-    TN_TRY(tn_remote_probe(f->remote, &object, f->arena, err));
+    TN_TRY(tn_remotes()->probe(f->remote, &object, f->arena, err));
     return read_object(f->remote, &object, NULL, out, file, err);
 }
 

@@ -89,8 +89,7 @@ static void show_lines(const tn_report *r, const tn_text *lines)
 
 static bool wants_bar(const tn_report *r)
 {
-    const uint32_t never = 2;
-    return r->run->log.progress != never;
+    return r->run->log.progress != TN_SWITCH_FALSE;
 }
 
 tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err)
@@ -113,7 +112,7 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     tn_bar_opts bar = {
         .show = wants_bar(r) ? opts->watch->show : NULL,
         .arg = opts->watch->arg,
-        .terminal = opts->watch->terminal || r->run->log.progress == 1,
+        .terminal = opts->watch->terminal || r->run->log.progress == TN_SWITCH_TRUE,
         .width = opts->watch->width,
         .every = r->run->log.every,
     };
