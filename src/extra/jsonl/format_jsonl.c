@@ -21,7 +21,7 @@
 
 enum { DEPTH_MAX = 32, GUESSES = 256 };
 
-/* A walk over one line; `at` is where it stands. */
+/* A walk over one line, with its position `at`. */
 typedef struct json_walk {
     const char *at;
     const char *end;
@@ -31,8 +31,8 @@ typedef struct json_walk {
     tn_rows *rows;
     tn_span *span;      /* by name: the value, brackets and quotes included */
     tn_tf_shape *guess; /* GUESSES: the name of member i in the row before, and 1 */
-    tn_text *path;      /* of the objects that are open, with a dot behind each */
-    uint32_t n_members; /* of the outer object, so far */
+    tn_text *path;      /* keys of the objects that are open, each with a dot */
+    uint32_t n_members; /* members of the outer object so far */
     uint32_t depth;
     bool in_list; /* its objects have no columns */
 } json_walk;
@@ -55,7 +55,7 @@ static inline void skip_blanks(json_walk *w)
     }
 }
 
-/* What ends a number or a word. */
+/* Returns whether a character ends a number or a word. */
 static inline bool is_end(char c)
 {
     static const bool ends[256] = {
@@ -104,7 +104,8 @@ static bool read_code(const char *p, const char *end, uint32_t *out)
     return good;
 }
 
-/* An escape, from its backslash: what it stands for; NULL: it is none. Else what is behind it. */
+/* Reads an escape, from its backslash, and returns the end of it; NULL: it is none. *code is the
+ * character that it means. */
 static const char *read_escape(const char *p, const char *end, uint32_t *code)
 {
     static const char letters[] = "\"\\/bfnrt";
@@ -129,7 +130,7 @@ static const char *read_escape(const char *p, const char *end, uint32_t *code)
     return p + 12;
 }
 
-/* A text from its first quote to behind its last. */
+/* Passes over a text, from its first quote to the character after its last. */
 static tn_status scan_text(json_walk *w, tn_error *err)
 {
     const char *p = w->at + 1;
@@ -272,7 +273,7 @@ static tn_status scan_key(json_walk *w, tn_bytes *key, uint32_t *name, tn_error 
     return TN_OK;
 }
 
-/* The value of a member; an object adds its key to the path, unless it stands there. */
+/* Passes over the value of a member; an object adds its key to the path, unless it is there. */
 static tn_status scan_member_value(json_walk *w, size_t path, tn_bytes key, tn_error *err)
 {
     if (*w->at == '{' && !w->in_list) {
@@ -408,7 +409,7 @@ static bool is_null_word(const json_walk *w, tn_bytes text)
     return false;
 }
 
-/* Behind a value that is no list and no object. */
+/* Returns the end of a value that is no list and no object. */
 static const char *behind(const char *p, const char *end)
 {
     if (*p != '"') {
@@ -423,7 +424,7 @@ static const char *behind(const char *p, const char *end)
     return p + 1;
 }
 
-/* The value from `from` on; `next` is what is behind it. Its text lasts until the next call. */
+/* Reads the value in [from, next). Its text lasts until the next call. */
 static json_item item_at(json_walk *w, const char *from, const char *next)
 {
     json_item item = {.text = {from, 1, false}, .nested = *from == '[' || *from == '{'};

@@ -2,7 +2,7 @@
  *
  *     {"label":1,"user":7,"tags":["a","b"],"price":19.5}
  *
- * A slot without a value has no member, one value stands alone, several are a list. Numbers are
+ * A slot without a value has no member, one value is written alone, several are a list. Numbers are
  * written as they were read, as texts where JSON has no such number ("007").
  */
 #include "io/write/write_kind.h"

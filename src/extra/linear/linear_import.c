@@ -41,10 +41,10 @@ enum { FORMATS = 3 };
 
 typedef struct importing importing;
 
-/* Who printed it. */
+/* A program that prints models. */
 typedef struct program {
     const char *key, *name;
-    const char *format[FORMATS]; /* of data; NULL: none */
+    const char *format[FORMATS]; /* formats of its data; NULL: no more */
     tn_status (*read)(importing *im, tn_bytes bytes, const char *path, tn_error *err);
 } program;
 
@@ -58,9 +58,9 @@ struct importing {
     tn_linear_text text;
     const char *model; /* its type */
     const char *label; /* in front of a row's features */
-    uint64_t line;     /* of the feature */
-    uint32_t dim;      /* of 'deep' in the model; 0: it has none */
-    bool has_vectors;  /* the file */
+    uint64_t line;     /* line of the feature */
+    uint32_t dim;      /* dim of 'deep' in the model; 0: it has none */
+    bool has_vectors;  /* the file has vectors */
     float wide;
     float *deep; /* zeros where the file has none */
     uint64_t taken, left;
@@ -182,7 +182,8 @@ static tn_status put_feature(importing *im, uint64_t index, const uint32_t *fiel
     return schema->columns->n_fields == 0 ? put_index(im, NULL, index, err) : TN_OK;
 }
 
-/* Where the vector for a field begins, of all slots; the end where no slot has the field. */
+/* Returns the begin of the vector for a field, among those of all slots; their end when no slot has
+ * the field. */
 static uint32_t place_of(const tn_schema *schema, const tn_linear_line *line)
 {
     if (line->field == TN_LINEAR_NO_FIELD) {
@@ -204,7 +205,7 @@ static bool fits(const importing *im, const tn_linear_line *line)
            (uint64_t)line->n * schema->n_slots == im->dim;
 }
 
-/* The vectors of feature `index`, which stand at `v`: one, or that of each field. */
+/* Reads the vectors of feature `index` at `v`: one, or one for each field. */
 static tn_status take_vectors(importing *im, uint64_t index, uint32_t n, tn_linear_text *v,
                               tn_error *err)
 {
@@ -269,12 +270,12 @@ static tn_status find_vectors(tn_linear_text t, tn_linear_text *out, uint64_t *n
     return status == TN_END ? TN_OK : status;
 }
 
-/* Behind the bias: n weights, and at `v` their vectors. */
+/* Reads n weights, which follow the bias, and their vectors at `v`. */
 static tn_status read_features(importing *im, uint64_t n, tn_linear_text *v, const uint32_t *fields,
                                tn_error *err)
 {
     tn_linear_line line;
-    uint32_t vectors = 0; /* of a feature */
+    uint32_t vectors = 0; /* vectors of a feature */
     TN_TRY(count_vectors(*v, &vectors, err));
     im->has_vectors = vectors > 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -289,7 +290,7 @@ static tn_status read_features(importing *im, uint64_t n, tn_linear_text *v, con
                            : (status == TN_END ? TN_OK : status);
 }
 
-/* xLearn normalises rows unless it is told not to, and its file does not say which. */
+/* Warns that xLearn normalises rows by default, which its file does not say. */
 static void warn_of_norm(const importing *im)
 {
     if (strcmp(im->model, "fm") == 0) {
@@ -333,7 +334,8 @@ static tn_status read_xlearn(importing *im, tn_bytes bytes, const char *path, tn
 
 /* ---- VW ---- */
 
-/* user^frank: a row "1 |user frank"; page^lang^en: "1 |page lang:en", as it stood in VW's data. */
+/* Writes the row of VW's data that has the feature of a name: of user^frank "1 |user frank", of
+ * page^lang^en "1 |page lang:en". */
 static void write_record(const char *label, tn_bytes name, tn_text *out)
 {
     const char *hat = memchr(name.data, '^', name.size);
@@ -360,7 +362,7 @@ static void write_record(const char *label, tn_bytes name, tn_text *out)
 
 static bool is_named(const tn_linear_line *line)
 {
-    static const char lrq[] = "lrq^"; /* of a vector's number */
+    static const char lrq[] = "lrq^"; /* begins names of a vector's numbers */
     const size_t size = strlen(lrq);
     return line->name.size > 0 &&
            (line->name.size < size || memcmp(line->name.data, lrq, size) != 0);
@@ -383,7 +385,7 @@ static tn_status read_vw(importing *im, tn_bytes bytes, const char *path, tn_err
         if (line.kind == TN_LINEAR_BIAS) {
             TN_TRY(take_bias(im, &line, err));
         } else if (!is_named(&line) && im->record.size > 0 && line.index > base &&
-                   line.index - base <= im->text.width) { /* right behind its feature */
+                   line.index - base <= im->text.width) { /* right after its feature */
             TN_TRY(tn_linear_text_numbers(&im->text, &line, im->deep + line.index - base - 1, err));
         } else if (!is_named(&line)) {
             im->left++;

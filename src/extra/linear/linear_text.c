@@ -19,7 +19,7 @@ static bool begins(tn_bytes text, const char *with)
     return text.size >= strlen(with) && memcmp(text.data, with, strlen(with)) == 0;
 }
 
-/* Takes what stands up to `end`, and `end`, off the front; all of it where there is none. */
+/* Takes the bytes up to `end`, and `end`, off the front; all of them if there is none. */
 static tn_bytes take_until(tn_bytes *rest, char end)
 {
     const char *stop = rest->size > 0 ? memchr(rest->data, end, rest->size) : NULL;
@@ -29,7 +29,7 @@ static tn_bytes take_until(tn_bytes *rest, char end)
     return out;
 }
 
-/* Cuts off the end what stands behind the last `c`, and `c`. False: there is none. */
+/* Cuts the last `c` and the bytes after it off the end. Returns false if there is none. */
 static bool cut_behind(tn_bytes *text, char c, tn_bytes *out)
 {
     const char *at = text->size > 0 ? memrchr(text->data, c, text->size) : NULL;
@@ -91,7 +91,7 @@ tn_status tn_linear_text_numbers(const tn_linear_text *t, const tn_linear_line *
 
 /* ---- xLearn ---- */
 
-/* Of "i_12", "v_12" and "v_12_3" what stands behind the first '_'. */
+/* Reads the numbers in "i_12", "v_12" and "v_12_3". */
 static bool read_places(tn_bytes name, tn_linear_line *out)
 {
     tn_bytes rest = {.data = name.data + 2, .size = name.size - 2};
@@ -135,7 +135,7 @@ static tn_status read_xlearn(const tn_linear_text *t, tn_bytes line, tn_linear_l
 
 /* ---- VW ---- */
 
-/* [name:]index:weight, and what --save_resume puts behind it. */
+/* Reads [name:]index:weight, and the numbers that --save_resume appends. */
 static bool read_weight(tn_bytes line, tn_linear_line *out)
 {
     tn_bytes index = {0};

@@ -30,8 +30,8 @@ typedef enum tn_linear_kind { TN_LINEAR_BIAS, TN_LINEAR_WEIGHT, TN_LINEAR_VECTOR
 typedef struct tn_linear_line {
     tn_linear_kind kind;
     tn_bytes name;   /* VW: without blanks, ':' and '|'; size 0: none. xLearn: as in front of ':' */
-    uint64_t index;  /* xLearn: of the feature; VW: among its weights */
-    uint32_t field;  /* of the vector of an FFM, or TN_LINEAR_NO_FIELD */
+    uint64_t index;  /* xLearn: number of the feature; VW: place among its weights */
+    uint32_t field;  /* field of the vector of an FFM, or TN_LINEAR_NO_FIELD */
     uint32_t n;      /* numbers: 1 but of a vector */
     tn_bytes number; /* their text */
 } tn_linear_line;
@@ -42,7 +42,7 @@ typedef struct tn_linear_text {
     uint64_t line; /* read last, from 1 */
     bool vw;
     uint32_t width;      /* VW's --lrq: numbers of a vector; 0: the model has none */
-    uint64_t width_line; /* .. which says so */
+    uint64_t width_line; /* the line with --lrq */
 } tn_linear_text;
 
 /* Reads the head of VW's. An option that makes the model another than the sum of the above is a
@@ -50,13 +50,13 @@ typedef struct tn_linear_text {
 tn_status tn_linear_text_begin(tn_linear_text *out, bool vw, tn_bytes bytes, const char *path,
                                tn_error *err) TN_MUST_USE;
 
-/* TN_END: there are no more. */
+/* Reads the next line. TN_END: there are no more. */
 tn_status tn_linear_text_next(tn_linear_text *t, tn_linear_line *out, tn_error *err) TN_MUST_USE;
 
-/* The n finite numbers of the line that was read last. */
+/* Reads the n finite numbers of the line that was read last. */
 tn_status tn_linear_text_numbers(const tn_linear_text *t, const tn_linear_line *line, float *out,
                                  tn_error *err) TN_MUST_USE;
 
-/* "model.txt:12: error: expected WHAT, found "..""; of the line that was read last. */
+/* Fails at the line that was read last: "model.txt:12: error: expected WHAT, found "12x"". */
 tn_status tn_linear_text_fail(const tn_linear_text *t, const char *what, tn_bytes found,
                               tn_error *err) TN_MUST_USE;

@@ -1,7 +1,7 @@
 /* onnx.c - writes a graph as ONNX: a row per operator, a function for those that are several nodes
  * there, and the few messages of onnx.proto that this takes.
  *
- * Initializers and inputs are collected while nodes are written, since they stand behind them.
+ * Initializers and inputs are collected while nodes are written, since they follow them.
  */
 #include "extra/onnx/onnx.h"
 
@@ -24,7 +24,7 @@ typedef struct attr {
     const char *name;
     uint32_t type;
     float f;
-    uint32_t n; /* of A_INTS */
+    uint32_t n; /* A_INTS: how many */
     int64_t i[3];
 } attr;
 
@@ -40,14 +40,14 @@ typedef struct attr {
 typedef struct onnx {
     const tn_graph *g;
     const tn_onnx_model *m;
-    tn_arena *arena; /* of names */
+    tn_arena *arena; /* holds names */
     tn_text nodes, inits;
     tn_text known;    /* names of initializers, each ended by NUL */
-    bool *used;       /* per node of the graph: something reads it; and, of a parameter .. */
-    uint8_t *form;    /* .. the form, and 1, in which it has its own name */
+    bool *used;       /* per node of the graph: something reads it */
+    uint8_t *form;    /* per parameter: 1 + the form that has its own name */
     bool unknown;     /* TN_ONNX_UNKNOWN is read */
-    const tn_node *y; /* that is written */
-    uint32_t steps;   /* on the way to it */
+    const tn_node *y; /* the node that is written */
+    uint32_t steps;   /* nodes in between that were written for it */
 } onnx;
 
 /* ---- names ---- */
@@ -193,7 +193,7 @@ static const char *param(onnx *o, const tn_node *p, shape_as form)
     return name;
 }
 
-/* Numbers and lists of them have names that tell them. */
+/* Returns the name of a number as an initializer, which is its text. */
 static const char *number(onnx *o, double value)
 {
     char name[64];
@@ -672,7 +672,7 @@ static void put_constant(onnx *o, const char *out)
 
 /* ---- all of them ---- */
 
-/* What an operator is in ONNX: one node of its operands, or what a function writes. */
+/* An operator in ONNX: one node of its operands, or the nodes that a function writes. */
 static const struct row {
     const tn_op *op;
     const char *name;
@@ -743,7 +743,7 @@ static void put_node(onnx *o, const tn_node *n)
     }
 }
 
-/* ---- calibrations, behind the logit as the model has it ---- */
+/* ---- calibrations, after the logit of the model ---- */
 
 /* a z + b + c m. */
 static void put_platt(onnx *o)
@@ -770,9 +770,8 @@ static float float_above(double x)
 
 enum { LINE_AT, LINE_AT_LOW, LINE_SLOPE, LINE_BASE, LINE_TABLES };
 
-/* Of p and of 1 - p, side by side: the line that holds below knot i, with ends at the knot to the
- * left and to the right, from where nothing cancels; before the first knot and behind the last one
- * it is flat. */
+/* Makes the lines of p and of 1 - p that hold below breakpoint i. A line begins at the breakpoint
+ * from which nothing cancels; before the first one and after the last one it is flat. */
 static void lay_lines(const tn_onnx_model *m, float *table[LINE_TABLES])
 {
     for (uint32_t i = 0; i <= m->n_knots; i++) {
@@ -791,7 +790,8 @@ static void lay_lines(const tn_onnx_model *m, float *table[LINE_TABLES])
     }
 }
 
-/* The tables' rows of the line that holds at z: as many knots are not above z. */
+/* Gathers the tables' rows of the line that holds at z: its number is that of the breakpoints which
+ * are not above z. */
 static void gather_lines(onnx *o, const char *z, const char *line[LINE_TABLES])
 {
     static const char *const names[] = {"at", "at_low", "slope", "base"};
@@ -819,7 +819,7 @@ static void gather_lines(onnx *o, const char *z, const char *line[LINE_TABLES])
 }
 
 /* ln p - ln(1 - p), within +-logit_max; p and 1 - p are base + slope (z - at). z is kept near the
- * knots, since an infinite one times a slope of 0 is no number. */
+ * breakpoints, since an infinite one times a slope of 0 is no number. */
 static void put_isotonic(onnx *o)
 {
     const tn_onnx_model *m = o->m;
@@ -844,7 +844,7 @@ static void put_isotonic(onnx *o)
 static void put_calibration(onnx *o)
 {
     const tn_onnx_model *m = o->m;
-    o->y = m->pctr; /* which is not written itself: steps are named after it */
+    o->y = m->pctr; /* it is not written itself, but nodes in between are named after it */
     o->steps = 0;
     (m->n_knots > 0 ? put_isotonic : put_platt)(o);
     (void)put(o, "pctr", "Sigmoid", IN("logit"), NULL);
@@ -934,7 +934,7 @@ tn_status tn_graph_onnx(const tn_graph *g, const tn_onnx_model *m, tn_text *out,
     TN_ASSERT(m->logit->shape.cols == 1 && m->pctr->shape.cols == 1);
     o.used = TN_NEW_ARRAY(o.arena, bool, TN_NODES_MAX);
     o.form = TN_NEW_ARRAY(o.arena, uint8_t, TN_NODES_MAX);
-    o.nodes.size_max = o.inits.size_max = out->size_max = INT32_MAX; /* of protobuf */
+    o.nodes.size_max = o.inits.size_max = out->size_max = INT32_MAX; /* the limit of protobuf */
     put_nodes(&o);
     tn_status status = tn_text_check(&o.nodes, "an ONNX graph", err);
     status = status == TN_OK ? tn_text_check(&o.inits, "weights of an ONNX graph", err) : status;

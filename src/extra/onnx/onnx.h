@@ -1,8 +1,8 @@
 /* onnx.h - a finished graph as an ONNX model: opset 13, ir_version 7.
  *
  *     inputs    [N, cols] floats each, by the names of their nodes: embeddings (pooled vectors),
- *               numeric columns, and what the values of a row tell: embed_squares, embed_norm
- *     nodes     in execution order, named after their results: "deep.1", on the way "deep.1:1", ..
+ *               numeric columns, and values of a row: embed_squares, embed_norm
+ *     nodes     in execution order, named after their results: "deep.1"; between "deep.1:1", ..
  *     outputs   logit and pctr, or score, [N, 1]
  *
  * Parameters are initializers of their names. Every operator that scores has a row in onnx.c.
@@ -30,11 +30,12 @@ typedef struct tn_onnx_model {
     const tn_node *pctr;      /* the logit itself: the output is a score */
     const double *calibrated; /* a, b, c: logit = a z + b + c min(m, unknown_max); or NULL */
     double unknown_max;
-    const tn_onnx_knot
-        *knot; /* else n_knots, 0: none; floats, z ascends. pctr of the logit z is a line .. */
-    uint32_t n_knots;    /* .. from one to the next, constant outside, .. */
-    double logit_max;    /* .. and its logit is within +-logit_max */
-    const char *version; /* of the producer */
+    /* Else n_knots breakpoints (0: none), floats, z ascends: pctr of the logit z is a line between
+     * two of them and constant outside; its logit is within +-logit_max. */
+    const tn_onnx_knot *knot;
+    uint32_t n_knots;
+    double logit_max;
+    const char *version; /* version of the producer */
     const tn_onnx_meta *meta;
     uint32_t n_meta;
 } tn_onnx_model;

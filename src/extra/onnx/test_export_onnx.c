@@ -1,5 +1,5 @@
 /* test_export_onnx.c - graph.onnx of a model with nearly every operator: a node uses only what
- * stands in front of it, and nothing is named twice. What onnxruntime computes is compared by
+ * precedes it, and nothing is named twice. What onnxruntime computes is compared by
  * test/interop/onnx.sh. */
 #include "train/exportkit.h"
 
@@ -86,7 +86,7 @@ static void take_node(tn_bytes node, tn_text *names, tn_text *operators)
     }
 }
 
-/* Inputs and constants first, wherever they stand. */
+/* Takes inputs and constants first, wherever they are. */
 static void take_graph(tn_bytes graph, tn_text *names, tn_text *operators)
 {
     tn_proto_field f = {0};

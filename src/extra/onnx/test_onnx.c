@@ -75,7 +75,7 @@ TEST(golden_model)
 
 typedef struct seen {
     uint32_t nodes, initializers, inputs, outputs, meta;
-    char names[4096]; /* of nodes, a blank behind each */
+    char names[4096]; /* names of nodes, a blank after each */
 } seen;
 
 static void count_graph(tn_bytes graph, seen *s)
@@ -217,11 +217,11 @@ TEST(every_operator_that_scores_has_a_form)
     assert_true(n > 100);
 }
 
-/* ---- a calibration of knots ---- */
+/* ---- a calibration of breakpoints ---- */
 
 enum { KNOTS = 7, AROUND = 9 };
 
-/* Level, steep, with ends that floats cannot tell from their neighbours, and up to 0 and 1. */
+/* Level, steep, with ends that floats cannot separate from their neighbours, and up to 0 and 1. */
 static const tn_onnx_knot knots[KNOTS] = {{-3, 0},           {-2.9999999, 0.2}, {-1.1, 0.2},
                                           {-1.0999999, 0.7}, {0.1, 0.70001},    {2.3, 0.9999},
                                           {5.7, 1}};
@@ -240,8 +240,8 @@ static double calibrated(double z)
     return fmin(fmax(log(p) - log1p(-p), -16), 16);
 }
 
-/* Knot k, or rather the float nearest to it, its neighbours, what is halfway to the next, and far
- * away. */
+/* Breakpoint k, or rather the float nearest to it, its neighbours, what is halfway to the next, and
+ * far away. */
 static float around(uint32_t k, uint32_t i)
 {
     const float z = (float)knots[k].z;

@@ -86,7 +86,7 @@ typedef enum tn_judgement_kind {
     TN_JUDGED_REFUSE     /* a failure for good, unless renewed secrets help */
 } tn_judgement_kind;
 
-/* What is done about such an answer. */
+/* The decision about such an answer. */
 typedef struct tn_judgement {
     tn_judgement_kind kind;
     uint32_t pause_s; /* at least this long before the next attempt; 0: as the answer says */

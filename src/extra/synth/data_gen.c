@@ -59,9 +59,9 @@ typedef struct making {
     tn_team *team;
     tn_generator *g;
     tn_text config, truth, path;
-    bool days;      /* one file a day .. */
-    uint32_t first; /* .. the first of row 0 */
-    bool stream;    /* the rows went to one */
+    bool days;      /* one file a day */
+    uint32_t first; /* the day of row 0 */
+    bool stream;    /* the rows went to standard output or a pipe */
     bool quiet;
     tn_gen_report report;
 } making;
@@ -185,7 +185,7 @@ static void print_report(const making *m, const char *file, double seconds)
                   r->oracle.logloss_expected);
 }
 
-/* That of a file of a day, whose name may be the day's. */
+/* Makes the folder of a day's file; its name may be the day's. */
 static tn_status make_folder(const making *m, const char *path, tn_error *err)
 {
     char folder[TN_PATH_SIZE];
@@ -230,7 +230,7 @@ static tn_status write_days(making *m, const tn_schema *schema, tn_error *err)
     return TN_OK;
 }
 
-/* What a path with {day:..} asks for: the date of row 0, and words for data.days. */
+/* Finds the date of row 0 for a path with {day:..}, and words for data.days. */
 static tn_status plan_days(making *m, char words[2 * TN_DAY_TEXT + 3], tn_error *err)
 {
     const gen_flags *f = m->flags;

@@ -49,7 +49,7 @@ typedef struct logit_parts {
 enum { NAME_MAX_BYTES = 16 };
 
 #define ROOT_3 1.7320508075688772
-#define LN2_BUCKET_SMALL 1000 /* numbers up to 2 stand behind the buckets, as 1000 + v */
+#define LN2_BUCKET_SMALL 1000 /* numbers up to 2 follow the buckets, as 1000 + v */
 
 enum { NUMBER_MAX = 2147483647 };
 
@@ -287,7 +287,7 @@ static uint64_t id_on(const tn_generator *g, uint32_t s, uint64_t place, uint64_
     return place + g->slot[s].ids * (uint64_t)(g->opts.drift * (double)day + phase);
 }
 
-/* The values of one slot; returns how many ids it put behind those of the slots before. */
+/* Draws the values of one slot; returns how many ids it appended. */
 static uint32_t draw_slot(const tn_generator *g, uint32_t s, tn_gen_row *row, uint64_t stream,
                           uint64_t *draws)
 {

@@ -52,7 +52,7 @@ enum { BLOCKS_IN_ROUND = 16 };
 /* One block of the round under way, which is made row by row. */
 typedef struct piece {
     tn_gen_row row;
-    tn_rows rows; /* that row alone, as if a parser had kept its texts and values */
+    tn_rows rows; /* the row alone, as if a parser had kept its texts and values */
     tn_text token;
     tn_text text; /* the records of the block */
     tn_status status;
@@ -62,7 +62,7 @@ typedef struct piece {
 typedef struct work {
     const tn_generator *g;
     const tn_writer *writer;
-    tn_arena *arena; /* of what the rows point to */
+    tn_arena *arena; /* holds what the rows point to */
     params params;
     tn_oracle_row *judged;
     uint64_t n_judged;
@@ -104,7 +104,8 @@ static tn_status spell(const tn_generator *g, const char *format, spelling *out,
     return TN_OK;
 }
 
-/* Indices of the libsvm file: ids where they are, numbers behind all of them. */
+/* Returns the first index of a slot in a libsvm file: that of ids is theirs, numbers follow them.
+ */
 static uint64_t first_index(const tn_generator *g, uint32_t s)
 {
     uint64_t ids = g->opts.ids;
@@ -299,7 +300,7 @@ void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_te
 
 /* ---- rows ---- */
 
-/* `schema` has one spec for each slot of the generator, in the same order, and `truth` behind them
+/* `schema` has one spec for each slot of the generator, in the same order, and then `truth`
  * when the options ask for it. */
 static tn_status init_pieces(work *w, const tn_schema *schema, tn_error *err)
 {
@@ -388,7 +389,7 @@ static void add_text(piece *p, const tn_generator *g, uint32_t s, uint64_t id)
     }
 }
 
-/* What was appended to the texts from `at` on. */
+/* Returns the text that was appended from `at` on. */
 static tn_token token_from(const piece *p, size_t at)
 {
     return (tn_token){(uint32_t)at, (uint32_t)(p->token.size - at)};
@@ -501,7 +502,7 @@ static uint64_t count_slot(const params *p, uint32_t s)
     return n;
 }
 
-/* Parameters that occur, and those of them that the rows can tell apart; 0: not known. */
+/* Counts the parameters that occur, and those of them that rows can identify; 0: not known. */
 static uint64_t params_count(const params *p, uint64_t *distinguishable)
 {
     *distinguishable = 0;
@@ -542,7 +543,7 @@ static tn_status make_rows(work *w, piece *p, uint64_t from, uint64_t to)
     return tn_writer_pack(w->writer, &p->text, &p->err);
 }
 
-/* The i-th block of this round; behind the last row it is empty. */
+/* Makes the i-th block of this round; after the last row it is empty. */
 static void make_block(void *job, uint32_t i)
 {
     work *w = job;

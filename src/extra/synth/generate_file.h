@@ -11,7 +11,7 @@
 
 typedef struct tn_schema tn_schema; /* io/schema/schema.h */
 
-/* What the planted probability itself reaches: the mark that no model beats. Two readings of each
+/* The figures of the planted probability itself, which no model beats. Two readings of each
  * figure. The empirical one takes the labels as thrown, the same rows a model is judged on; the
  * expected one takes every row as p clicks and 1 - p none, so it is free of the throw's noise.
  * Definitions are those of the metrics: exact AUC with ties half, logloss in nats, unclipped. */
@@ -37,13 +37,13 @@ typedef struct tn_gen_report {
     uint64_t bytes;      /* before compression */
     uint64_t parameters; /* planted ones that occur in the rows: what a trainer gets to see; 0: not
                           * counted, the world has too many ids */
-    uint64_t free_parameters; /* of the model `lr` or `fm`, those that the rows can tell apart: a
-                               * right model trained on n rows misses the oracle's logloss by about
+    uint64_t free_parameters; /* parameters of `lr` or `fm` that the rows identify: a right model
+                               * that is trained on n rows misses the oracle's logloss by about
                                * free_parameters / (2n); 0: not known */
     tn_oracle oracle;
 } tn_gen_report;
 
-/* What reads the rows: a file, or a pattern with {day:..} and the words of data.days. */
+/* The data of a configuration that reads the rows: a file, or a pattern with {day:..}. */
 typedef struct tn_gen_place {
     const char *format;
     const char *path;
@@ -56,7 +56,7 @@ tn_status tn_gen_config(const tn_generator *g, const tn_gen_place *at, tn_text *
                         tn_error *err) TN_MUST_USE;
 
 /* Writes opts->rows rows from opts->first_row on. `schema` is that of tn_gen_config, with a float
- * slot `truth` (as: value) behind the others when the options ask for the truth. */
+ * slot `truth` (as: value) after the others when the options ask for the truth. */
 tn_status tn_gen_write(const tn_generator *g, const tn_schema *schema, tn_sink *sink, tn_team *team,
                        tn_gen_report *out, tn_error *err) TN_MUST_USE;
 

@@ -1,4 +1,4 @@
-/* test_generate_memory.c - every allocation of generating fails once and leaves nothing behind. */
+/* test_generate_memory.c - every allocation of generating fails once, and no file is left. */
 #include "extra/synth/generate_file.h"
 #include "io/datasets.h"
 #include "support/test.h"

@@ -49,7 +49,7 @@ TEST(the_tail_is_reached_and_never_left)
         assert_true(id < n);
         upper += id >= n / 4;
     }
-    /* of s = 1/2 the last three quarters of the ids hold half of the mass */
+    /* with s = 1/2 the last three quarters of the ids hold half of the mass */
     assert_true(fabs(upper / (double)DRAWS - 0.5) < 0.005);
     tn_zipf_free(z);
 }

@@ -22,8 +22,8 @@ typedef struct span {
 struct tn_zipf {
     uint64_t n;
     uint32_t n_cells;
-    span *span; /* of cell i; below HEAD the id i alone; owned, the cells behind them */
-    cell *cell; /* what every draw looks at: small */
+    span *span; /* ids of cell i, below HEAD the id i alone; owned, with the cells */
+    cell *cell; /* small, since every draw reads it */
 };
 
 /* The width of the cell that begins at `id`. */
@@ -33,7 +33,8 @@ static uint64_t cell_size(uint64_t id, uint64_t n)
     return size < n - id ? size : n - id;
 }
 
-/* Sum of r^-s over the ranks of the cell; behind the head by its integral between half ranks. */
+/* Returns the sum of r^-s over the ranks of a cell; after the head its integral between half ranks.
+ */
 static double cell_mass(uint64_t first, uint64_t size, double s)
 {
     if (size == 1) {

@@ -1,7 +1,7 @@
 /* zipf.h - ids whose popularity falls like a power: id i has mass (i + 1)^-s, i = 0 .. n-1.
  *
  * Walker's alias method: one table look-up per draw, whatever n is. Up to 4096
- * ids each have a cell of their own and the law is exact; behind them ids share
+ * ids each have a cell of their own and the law is exact; after them ids share
  * cells of width 1/64 of their rank, inside which they are equally likely, so
  * that a table of ten million ids stays within 100 kB. s = 0 is uniform.
  *

@@ -36,7 +36,7 @@ enum { FRAME_HEAD = 12, FILES_MAX = 1000 };
 struct tn_event_file {
     tn_appender *file;
     tn_text event; /* with room for the head of its frame */
-    tn_text tags;  /* that have been met, each between newlines */
+    tn_text tags;  /* tags of this file so far, each between newlines */
     size_t summary;
     size_t empty; /* bytes of the event without values */
 };
@@ -156,7 +156,7 @@ tn_status tn_event_end(tn_event_file *f, tn_error *err)
 
 /* ---- values ---- */
 
-/* What draws the values of a tag. */
+/* The plugin of TensorBoard that draws the values of a tag. */
 typedef struct plugin {
     const char *name;
     const char *content;
@@ -289,7 +289,7 @@ void tn_event_histogram(tn_event_file *f, const char *tag, size_t n, const float
     end_value(f, at, tag, &histograms);
 }
 
-/* Of weights above each threshold, and what follows from them: TP FP TN FN precision recall. */
+/* Fills TP FP TN FN precision recall for each threshold. */
 static void fill_curve(const tn_metrics *m, float row[6][TN_EVENT_THRESHOLDS])
 {
     const uint32_t last = TN_EVENT_THRESHOLDS - 1;
@@ -379,7 +379,7 @@ static void add_leaves(tn_text *t, const char *path, const tn_tree *tree)
     }
 }
 
-/* The message stands in what the tag's metadata say, beside a tensor of nothing. */
+/* Adds the message as metadata of the tag, with an empty tensor. */
 static void add_hparams(tn_event_file *f, const char *tag, const tn_text *content)
 {
     const plugin hparams = {"hparams", content->data, content->size, CLASS_NONE};

@@ -8,9 +8,9 @@
  *
  * A file is named events.out.tfevents.<seconds>.<host>.<process>.<number> and is never written
  * again once it is closed: a run that goes on opens another one in the same folder, which begins
- * with the first step behind the checkpoint, and TensorBoard forgets what the others say of that
- * step and later ones. Records are uncompressed TFRecords of tensorflow.Event; what a tag is drawn
- * as stands with its first value in a file. Source: docs/formats.md, section 8. One thread.
+ * with the first step after the checkpoint, and TensorBoard forgets what the others say of that
+ * step and later ones. Records are uncompressed TFRecords of tensorflow.Event; how a tag is
+ * drawn is said with its first value in a file. Source: docs/formats.md, section 8. One thread.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ typedef struct tn_tree tn_tree;   /* config/tree.h */
 typedef struct tn_event_file tn_event_file;
 
 enum {
-    TN_EVENT_BARS = 30,        /* of a histogram */
-    TN_EVENT_THRESHOLDS = 201, /* of a precision-recall curve: 0, .005, .. 1 */
+    TN_EVENT_BARS = 30,        /* bars of a histogram */
+    TN_EVENT_THRESHOLDS = 201, /* thresholds of a precision-recall curve: 0, .005, .. 1 */
 };
 
 /* Makes the folder where it is missing, and a file that no other run has. `wall`: Unix seconds.
@@ -34,15 +34,15 @@ tn_status tn_event_file_open(tn_event_file **out, const char *folder, double wal
                              tn_error *err) TN_MUST_USE;
 void tn_event_file_close(tn_event_file *f); /* NULL is fine */
 
-/* An event of some values; a tag once. A scalar that is not finite is left out. */
+/* Begins an event, which gets some values, a tag once. A scalar that is not finite is left out. */
 void tn_event_begin(tn_event_file *f, double wall, uint64_t step);
 void tn_event_scalar(tn_event_file *f, const char *tag, double value);
 
-/* Of those among n numbers that are finite: bars of one width from the least to the largest. */
+/* Adds bars of one width, from the least to the largest of the finite ones among n numbers. */
 void tn_event_histogram(tn_event_file *f, const char *tag, size_t n, const float *x);
 
-/* At TN_EVENT_THRESHOLDS of the probability, by the histogram of the scores; nothing where they are
- * no probabilities, or are of one class. */
+/* Adds precision and recall at TN_EVENT_THRESHOLDS of the probability, by the histogram of the
+ * scores; nothing when they are no probabilities, or all rows are of one class. */
 void tn_event_pr_curve(tn_event_file *f, const char *tag, const tn_metrics *m);
 
 void tn_event_text(tn_event_file *f, const char *tag, const char *markdown);
@@ -52,9 +52,9 @@ void tn_event_text(tn_event_file *f, const char *tag, const char *markdown);
 void tn_event_hparams(tn_event_file *f, const tn_tree *config, double wall);
 void tn_event_hparams_end(tn_event_file *f, bool well, double wall);
 
-/* Nothing is written where the event has no value. The event is gone either way. */
+/* Writes the event, unless it has no value. It has ended either way. */
 tn_status tn_event_end(tn_event_file *f, tn_error *err) TN_MUST_USE;
 
-/* An event of its own. */
+/* Writes an event with the graph. */
 tn_status tn_event_graph(tn_event_file *f, double wall, const tn_graph *graph,
                          tn_error *err) TN_MUST_USE;

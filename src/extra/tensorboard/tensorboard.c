@@ -32,8 +32,8 @@ struct tn_tensorboard {
     tn_tensorboard_opts opts;
     tn_event_file *file[RUNS]; /* NULL: not begun, or off */
     double drawn;              /* when histograms were; monotonic seconds */
-    uint64_t step;             /* of the last `train` record .. */
-    uint64_t drawn_step;       /* .. and of the last one with histograms */
+    uint64_t step;             /* step of the last `train` record */
+    uint64_t drawn_step;       /* step of the last one with histograms */
     bool off;
 };
 
@@ -81,7 +81,7 @@ static void end_event(tn_tensorboard *b, tn_event_file *f)
 
 /* ---- what does not change ---- */
 
-/* Of the first file of a run. */
+/* Writes what the first file of a run begins with. */
 static void describe(tn_tensorboard *b)
 {
     tn_event_file *f = file_of(b, OF_TRAIN);

@@ -9,8 +9,8 @@
  * Each is a run to TensorBoard, which draws a tag of several runs in one chart: `loss` of all.
  *
  * A run that goes on adds files, and its curves go on. Among peers rank 0 writes one run, with
- * histograms of the rows that it owns. A file that cannot be written is told once, and from then on
- * nothing is: training does not wait for pictures. One thread, which is the worker's.
+ * histograms of the rows that it owns. A file that cannot be written is logged once, and from then
+ * on nothing is written: training does not wait for pictures. One thread, which is the worker's.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ typedef struct tn_worker tn_worker;     /* train/step/worker.h */
 typedef struct tn_tensorboard tn_tensorboard;
 
 typedef struct tn_tensorboard_opts {
-    const char *dir; /* of the run; these three must outlive it */
+    const char *dir; /* folder of the run; these three must outlive it */
     const tn_run_text *text;
     const tn_worker *worker;
     uint64_t first; /* step that comes next; 0: a fresh start */

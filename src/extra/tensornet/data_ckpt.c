@@ -89,7 +89,7 @@ static tn_status export_model(tn_setup *s, const tn_options *options, const ckpt
     s->reads = true;
     s->from = f->checkpoint;
     TN_TRY(tn_main_load(s, &of_config, err));
-    s->run.checkpoint.resume = "must"; /* of what is exported */
+    s->run.checkpoint.resume = "must"; /* the model that is exported */
     TN_TRY(tn_setup_plan(s, err));
     const tn_worker_opts opts = {.compares = true};
     TN_TRY(tn_worker_new(&w, s->plan, &opts, &s->binder, err));

@@ -182,7 +182,7 @@ static void add_variable(reading *r, tn_bytes attribute, tn_tensorflow_variables
     memcpy(v->shape, e->shape, sizeof v->shape);
 }
 
-/* The message, behind the length of the only text of its tensor and a crc of that. */
+/* Reads the message, which follows the length of its tensor's only text and a crc of that. */
 static void read_graph(reading *r, tn_bytes data, tn_tensorflow_variables *out)
 {
     const entry *e = find(r, graph_key, sizeof graph_key - 1);

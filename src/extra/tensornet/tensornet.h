@@ -5,7 +5,7 @@
  *     <dir>/bn_table/<handle>                              gzip
  *
  * A block is text, which begins with `opt_name:`, or binary, which does not name its rule, so the
- * reader is told what to expect (docs/formats.md 6.9). All functions work on bytes in memory, after
+ * reader gets the shape (docs/formats.md 6.9). All functions work on bytes in memory, after
  * gzip; whatever the bytes are, they end with rows or with TN_E_CKPT that names file and place. A
  * failure leaves *out for the done function. Pure functions, any thread.
  */
@@ -44,18 +44,18 @@ static inline uint32_t tn_tensornet_width(const tn_tensornet_shape *s)
 
 typedef struct tn_tensornet_row {
     uint64_t sign;
-    const float *values; /* of that width; click is 0 where there is none */
+    const float *values; /* tn_tensornet_width; click is 0 where there is none */
     uint32_t idle;       /* no_show_days; 0 but for AdaGrad */
 } tn_tensornet_row;
 
-/* A block, by sign. */
+/* The rows of a block, in the order of the file. */
 typedef struct tn_tensornet_rows {
     tn_tensornet_shape shape;
     uint64_t n;
     uint64_t *sign;
-    float *values;   /* n * width, in the order of the file .. */
-    uint32_t *idle;  /* likewise */
-    uint32_t *order; /* .. which row comes when by sign */
+    float *values; /* n * width */
+    uint32_t *idle;
+    uint32_t *order; /* numbers of the rows, sorted by sign */
 } tn_tensornet_rows;
 
 /* `shape` is what the file must hold. A sign twice, or a value that is not finite, is an error. */
@@ -74,7 +74,7 @@ void tn_tensornet_end(tn_text *out);
 
 /* ---- dense tables ---- */
 
-/* All ranks' values, one behind the other. */
+/* The values of all ranks, one rank after the other. */
 typedef struct tn_tensornet_dense {
     bool adam;             /* else AdaGrad */
     uint64_t n;            /* total_elements; 0: nothing was read yet */

@@ -36,7 +36,7 @@ static bool next_line(reading *r, tn_bytes *out)
     return true;
 }
 
-/* What stands behind `key` on the next line; size 0: another line. */
+/* Returns the bytes after `key` on the next line; size 0: it is another line. */
 static tn_bytes value_of(reading *r, const char *key)
 {
     const size_t n = strlen(key);

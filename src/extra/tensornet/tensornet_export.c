@@ -35,13 +35,12 @@ typedef struct exporting {
     const tn_tensornet_export_opts *opts;
     tn_tensornet_exported *out;
     tn_tensornet_map map;
-    char folder[TN_PATH_SIZE]; /* of the day, while it is written */
-    /* of the layer that is written */
-    const tn_tensornet_layer *layer;
-    open_block *block; /* those of `n_ranks` ranks from `rank` on */
+    char folder[TN_PATH_SIZE];       /* folder of the day, while it is written */
+    const tn_tensornet_layer *layer; /* the layer that is written */
+    open_block *block;               /* blocks of `n_ranks` ranks from `rank` on */
     uint32_t rank, n_ranks;
-    float *values; /* of one row */
-    tn_text bytes; /* likewise */
+    float *values; /* one row */
+    tn_text bytes; /* the same as bytes */
 } exporting;
 
 /* ---- rows ---- */
@@ -54,7 +53,7 @@ static void fill_row(const exporting *x, const tn_row_view *row, tn_tensornet_ro
     const tn_place_in_row p = tn_table_place(x->w->shard.table, record, l->segment);
     const uint32_t late = x->w->plan->layout->record[record].waits;
     const bool waits = (row->present & late) != late;
-    const float *data = /* of the segment */
+    const float *data =
         row->data + (waits ? tn_table_place_waiting(x->w->shard.table, record, l->segment) : p.w);
     const uint32_t dim = l->shape.dim;
     const bool one = l->shape.rule == TN_TENSORNET_ADAGRAD;
@@ -303,7 +302,7 @@ static tn_status write_day(exporting *x, tn_error *err)
         status = tn_rename(x->folder, x->out->path, err);
     }
     if (status != TN_OK) {
-        tn_error second = {0}; /* the first failure is the one that is told */
+        tn_error second = {0}; /* the first failure is reported */
         if (tn_remove_tree(x->folder, &second) != TN_OK) {
             tn_log(TN_LOG_WARN, "%s", second.text);
         }

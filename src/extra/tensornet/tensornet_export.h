@@ -24,13 +24,13 @@ typedef struct tn_tensornet_export_opts {
     const tn_tree *map; /* a path, or the map itself */
     const char *dir;
     const char *dt; /* NULL: the date of the model's day */
-    uint32_t ranks; /* of TensorNet, 1 .. TN_TENSORNET_RANKS_MAX */
+    uint32_t ranks; /* ranks of TensorNet, 1 .. TN_TENSORNET_RANKS_MAX */
     bool text;      /* else binary */
 } tn_tensornet_export_opts;
 
 typedef struct tn_tensornet_exported {
-    char path[4096]; /* of the day */
-    uint64_t rows;   /* of all layers */
+    char path[4096]; /* folder of the day */
+    uint64_t rows;   /* rows of all layers */
 } tn_tensornet_exported;
 
 /* `w` holds the model, alone. TN_E_CONFIG: the map does not fit, or a rule keeps other states than

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BYTES_MAX ((size_t)1 << 36) /* of a file, inflated */
+#define BYTES_MAX ((size_t)1 << 36) /* most bytes of a file, inflated */
 
 enum { PIECE = 1 << 20, DT_BYTES_MAX = 1 << 16 };
 
@@ -55,7 +55,7 @@ static tn_status read_bytes(const char *path, bool gzip, tn_text *out, tn_error 
     tn_status status = inflate_all(s, gzip, out, err);
     tn_source_close(s);
     if ((status == TN_E_DATA || status == TN_E_LIMIT) && err != NULL) {
-        err->code = TN_E_CKPT; /* of gzip: it was cut or changed */
+        err->code = TN_E_CKPT; /* gzip says that it was cut or changed */
     }
     return status == TN_E_DATA || status == TN_E_LIMIT ? TN_E_CKPT : status;
 }

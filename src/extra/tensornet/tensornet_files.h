@@ -14,10 +14,10 @@
 #include "extra/tensornet/tensornet.h"
 
 typedef struct tn_tensornet_dir {
-    char path[TN_PATH_SIZE]; /* of the day */
+    char path[TN_PATH_SIZE]; /* folder of the day */
     char dt[64];             /* "2020-05-10"; empty: not known */
-    bool is_dated;           /* dt is a date .. */
-    uint32_t day;            /* .. this one, in days since 1970-01-01 */
+    bool is_dated;           /* dt is a date */
+    uint32_t day;            /* the date in days since 1970-01-01 */
 } tn_tensornet_dir;
 
 /* `dir` is a model directory with `_checkpoint`, or the folder of a day. */

@@ -18,7 +18,7 @@ typedef struct guessing {
 
 /* ---- layers ---- */
 
-/* The width that a block tells; 0: it does not. */
+/* Returns the width that a block names; 0: it names none. */
 static uint32_t dim_of(const tn_text *bytes)
 {
     const char *text = tn_text_str(bytes);

@@ -1,4 +1,4 @@
-/* tensornet_guess.h - an import map for a TensorNet checkpoint, from what its files tell.
+/* tensornet_guess.h - an import map for a TensorNet checkpoint, made of its files.
  *
  *     sparse:
  *       - {layer: wide, segment: wide, optimizer: adagrad}  # dim 1, 56 rows of rank 0 of 2

@@ -30,11 +30,11 @@ typedef struct import {
     tn_tensornet_dir dir;
     tn_tensornet_map map;
     tn_incoming row;
-    tn_text bytes; /* of one file */
-    uint32_t day;  /* of a row that was shown on the last day */
+    tn_text bytes; /* one file */
+    uint32_t day;  /* the day of rows that were shown on the last one */
     uint64_t rows[TN_TENSORNET_LAYERS_MAX];
-    tn_tensornet_rows block[TN_TENSORNET_LAYERS_MAX]; /* one block of each layer .. */
-    uint64_t next[TN_TENSORNET_LAYERS_MAX];           /* .. and its row that is next by sign */
+    tn_tensornet_rows block[TN_TENSORNET_LAYERS_MAX]; /* one block of each layer */
+    uint64_t next[TN_TENSORNET_LAYERS_MAX];           /* the block's next row by sign */
     bool dense_states;
 } import;
 

@@ -1,4 +1,4 @@
-/* tensornet_map.h - what of a TensorNet checkpoint is what of a model: the import map, YAML.
+/* tensornet_map.h - the import map, YAML: which part of a TensorNet checkpoint is which of a model.
  *
  *     sparse:                         layer of sparse_table -> segment of the slots' rows
  *       - {layer: linear_input, segment: wide, optimizer: adagrad}
@@ -29,8 +29,8 @@ typedef struct tn_tensornet_layer {
     const char *name;
     uint32_t group, segment;
     tn_tensornet_shape shape;
-    bool with_states;  /* the model's rule has the same .. */
-    uint32_t state[2]; /* .. which are these of it; the second unused by AdaGrad */
+    bool with_states;  /* the rule of the model has the same states */
+    uint32_t state[2]; /* their numbers in it; AdaGrad has the first alone */
 } tn_tensornet_layer;
 
 typedef struct tn_tensornet_norms {

@@ -46,7 +46,7 @@ static tn_status make_room(tn_tensornet_rows *out, uint64_t n, tn_error *err)
     return TN_ALLOC(out->values, (n + 1) * width, "rows of a block", err);
 }
 
-/* What no rule makes: negative sums of squares and counters. */
+/* Returns the fault of values that no rule makes, such as a negative counter; NULL: none. */
 static const char *fault_of(const tn_tensornet_shape *s, const float *values)
 {
     const uint32_t width = tn_tensornet_width(s);
@@ -101,7 +101,7 @@ static bool read_whole(tn_bytes *line, uint64_t most, uint64_t *out)
     return tn_read_u64(word.data, word.size, out) == TN_NUM_OK && *out <= most;
 }
 
-/* Behind sign and dim: w, g2sum, show, days unless the file is old, click with CVM. */
+/* Reads w, g2sum, show, days unless the file is old, click with CVM, which follow sign and dim. */
 static const char *adagrad_line(const tn_tensornet_shape *s, tn_bytes *line, float *values,
                                 uint32_t *idle)
 {
@@ -122,7 +122,7 @@ static const char *adagrad_line(const tn_tensornet_shape *s, tn_bytes *line, flo
     return line->size == 0 ? NULL : "more columns than a row has; is 'cvm' right in the map?";
 }
 
-/* Behind the sign: w and two states of each coordinate, show. */
+/* Reads w and two states of each coordinate, then show, which follow the sign. */
 static const char *pairs_line(const tn_tensornet_shape *s, tn_bytes *line, float *values)
 {
     bool good = true;
@@ -187,7 +187,7 @@ static tn_status read_text(reading *r, tn_error *err)
     /* A digit and a tab are the least that a sign and each weight take. */
     const size_t least = 2 + 2 * (size_t)r->out->shape.dim;
     TN_TRY(make_room(r->out, (size_t)(r->end - r->at) / least, err));
-    bool ended = false; /* by the empty line that TensorNet puts behind the last row */
+    bool ended = false; /* TensorNet writes an empty line after the last row */
     while (next_line(r, &line)) {
         if (line.size == 0) {
             ended = true;

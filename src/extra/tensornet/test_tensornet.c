@@ -29,7 +29,7 @@
     MAP ".sparse=[{layer: linear_input, segment: linear_input, optimizer: " rule more              \
         "}, {layer: deep_input, segment: deep_input, optimizer: " rule more "}]"
 
-/* The example with target_columns: behind each slot's vector come its show and click. */
+/* The example with target_columns: show and click follow each slot's vector. */
 #define CVM_INPUTS                                                                                 \
     "model.inputs={linear_input: {embed: all, dim: 1}, deep_input: {embed: all}, cvm: {cvm: all, " \
     "form: tensornet}}"
@@ -344,7 +344,7 @@ TEST(run_day_is_the_users)
     set_up(&t, overrides);
     dir_of("adagrad_r1", "txt", dir);
     must_take(&t, dir);
-    walk(t.w, see_row, &s); /* of rows: the day of the checkpoint */
+    walk(t.w, see_row, &s); /* rows have the day of the checkpoint */
     assert_int_equal(t.w->day, DAY + 22);
 }
 

@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A walk over one line; `at` is where it stands. */
+/* A walk over one line, with its position `at`. */
 typedef struct vw_walk {
     const char *at;
     const char *end;
@@ -26,7 +26,7 @@ typedef struct vw_walk {
     const tn_record_location *place;
     const tn_schema *schema;
     tn_rows *rows;
-    const tn_slot_spec *spec; /* that reads the namespace; NULL: it is ignored */
+    const tn_slot_spec *spec; /* reads the namespace; NULL: it is ignored */
     float scale;
     uint32_t n_anonymous; /* features of the namespace so far */
     uint32_t guess;       /* the spec that may read the next namespace */
@@ -49,7 +49,7 @@ static void skip_blanks(vw_walk *in)
     }
 }
 
-/* What stands from `at` to the next blank, ':' or '|', which it then stands at. */
+/* Takes the bytes from `at` to the next blank, ':' or '|', to which it moves. */
 static inline tn_bytes take_piece(vw_walk *in)
 {
     static const bool ends[256] = {[' '] = true, ['\t'] = true, [':'] = true, ['|'] = true};
@@ -62,7 +62,7 @@ static inline tn_bytes take_piece(vw_walk *in)
     return piece;
 }
 
-/* Behind a name: ':' and what may stand there. *found: it does. */
+/* Takes ':' and a value after a name. *found: there is one. */
 static tn_status take_value(vw_walk *in, const char *what, tn_bytes *out, bool *found,
                             tn_error *err)
 {
@@ -85,7 +85,8 @@ static tn_status take_value(vw_walk *in, const char *what, tn_bytes *out, bool *
 
 /* ---- label, weight and tag ---- */
 
-/* What of VW a token in front of the first '|' belongs to that is not read here. */
+/* Returns the kind of VW's labels, of those that are not read here, that a token begins; NULL:
+ * none. */
 static const char *other_label(tn_bytes token)
 {
     static const char *const words[] = {"shared", "ccb", "slates", "ca"};
@@ -174,7 +175,7 @@ static tn_status take_head(vw_walk *in, const char *bar, tn_error *err)
 
 /* ---- features ---- */
 
-/* A slot that reads a number; `shown` stands in the line, where the value may not. */
+/* Adds a number to its slot; `shown` is in the line, unlike the value perhaps. */
 static tn_status add_number(const vw_walk *in, tn_bytes value, tn_bytes shown, tn_error *err)
 {
     const tn_slot_spec *spec = in->spec;
@@ -278,7 +279,7 @@ static uint32_t find_column(const vw_walk *in, tn_bytes name)
     return tn_columns_find(columns, name.data, name.size);
 }
 
-/* The features behind the name of a namespace, for each slot that reads it. */
+/* Reads the features of a namespace once for each slot that reads it. */
 static tn_status give_features(vw_walk *in, tn_bytes name, tn_error *err)
 {
     const tn_columns *columns = in->schema->columns;
