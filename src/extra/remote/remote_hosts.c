@@ -64,7 +64,6 @@ const tn_remote_kind tn_remote_kind_http = {
     .stream_until = tn_http_stream_until,
     .stream_read = tn_http_stream_read,
     .check_target = tn_http_check_target,
-    .check_file = tn_http_check_file,
     .put = tn_http_put,
     .check_hosts = check_hosts,
 };

@@ -4,7 +4,8 @@
 
 enum { TIMES = 2 };
 
-static tn_status parse(const char *uri, tn_uri *out, const tn_scheme **scheme, tn_error *err)
+static tn_status parse(const char *uri, bool is_file, tn_uri *out, const tn_scheme **scheme,
+                       tn_error *err)
 {
     const tn_status status = tn_remote_parse(uri, out, scheme, err);
     if (status != TN_OK) {
@@ -22,30 +23,17 @@ static tn_status parse(const char *uri, tn_uri *out, const tn_scheme **scheme, t
     if (tn_uri_plain(out->path) < out->path.size) {
         return tn_fail(err, TN_E_CONFIG, "'%s' is a pattern, and an output has one name", uri);
     }
-    return TN_OK;
+    const tn_bytes path = out->path;
+    return is_file && (path.size == 0 || path.data[path.size - 1] == '/')
+               ? tn_fail(err, TN_E_CONFIG, "'%s' names no file", uri)
+               : TN_OK;
 }
 
-tn_status tn_http_check_target(const char *uri, tn_error *err)
+tn_status tn_http_check_target(const char *uri, bool is_file, tn_error *err)
 {
     tn_uri u;
     const tn_scheme *scheme = NULL;
-    return parse(uri, &u, &scheme, err);
-}
-
-static tn_status parse_file(const char *uri, tn_uri *out, const tn_scheme **scheme, tn_error *err)
-{
-    TN_TRY(parse(uri, out, scheme, err));
-    if (out->path.size == 0 || out->path.data[out->path.size - 1] == '/') {
-        return tn_fail(err, TN_E_CONFIG, "'%s' names no file", uri);
-    }
-    return TN_OK;
-}
-
-tn_status tn_http_check_file(const char *uri, tn_error *err)
-{
-    tn_uri u;
-    const tn_scheme *scheme = NULL;
-    return parse_file(uri, &u, &scheme, err);
+    return parse(uri, is_file, &u, &scheme, err);
 }
 
 tn_status tn_http_put(tn_remote *r, const char *path, const char *uri, const atomic_bool *stop,
@@ -55,7 +43,7 @@ tn_status tn_http_put(tn_remote *r, const char *path, const char *uri, const ato
     tn_request request = {.stop = stop};
     tn_infile *file = NULL;
     tn_error why = {0};
-    TN_TRY(parse_file(uri, &u, &request.scheme, err));
+    TN_TRY(parse(uri, true, &u, &request.scheme, err));
     request.uri = &u;
     request.path = u.path;
     TN_TRY(tn_infile_open(&file, path, err));

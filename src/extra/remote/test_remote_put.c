@@ -276,15 +276,15 @@ TEST(what_cannot_be_written_to_is_refused_unasked)
     };
     tn_error err = {0};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        assert_int_equal(tn_remotes()->check_target(refused[i].uri, &err), TN_E_CONFIG);
+        assert_int_equal(tn_remotes()->check_target(refused[i].uri, false, &err), TN_E_CONFIG);
         assert_int_equal(err.code, TN_E_CONFIG);
         if (strstr(err.text, refused[i].words) == NULL) {
             fail_msg("%s: %s", refused[i].uri, err.text);
         }
     }
-    assert_int_equal(tn_remotes()->check_target("s3://b", &err), TN_OK);
-    assert_int_equal(tn_remotes()->check_target("gs://b/a/", &err), TN_OK);
-    assert_int_equal(tn_remotes()->check_target("swebhdfs://n:1,m:2/a", &err), TN_OK);
+    assert_int_equal(tn_remotes()->check_target("s3://b", false, &err), TN_OK);
+    assert_int_equal(tn_remotes()->check_target("gs://b/a/", false, &err), TN_OK);
+    assert_int_equal(tn_remotes()->check_target("swebhdfs://n:1,m:2/a", false, &err), TN_OK);
 }
 
 TEST_ON(const world *w, a_folder_is_no_file)

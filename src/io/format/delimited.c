@@ -19,7 +19,7 @@ typedef struct fields {
     const char *line;
     const uint16_t *place; /* see tn_rows_places */
     const tn_schema *schema;
-    const uint32_t *column; /* of the head */
+    const uint32_t *column; /* as in the head */
     uint32_t in_row;        /* likewise */
     tn_rows *rows;
     const tn_token_vectors *lanes;
@@ -308,7 +308,8 @@ static inline bool is_null(const taking *t, const tn_span *span)
     return !span->quoted && is_null_word(t, span->text, span->size);
 }
 
-/* `token` lies in the span; the message points to it where it stands in the line itself. */
+/* Makes a fault of `token`, which lies in the span; the message points to it if it is in the line.
+ */
 static tn_status fault_in(const taking *t, const tn_slot_spec *spec, const tn_span *span,
                           tn_bytes token, tn_fault fault, tn_error *err)
 {

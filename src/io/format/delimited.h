@@ -15,7 +15,7 @@ tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema,
                              const tn_record_location *place, tn_rows *rows,
                              tn_error *err) TN_MUST_USE;
 
-/* A blank line or a comment; one '\r' may end it. */
+/* Returns whether a line is blank or a comment; one '\r' may end it. */
 bool tn_delimited_is_nothing(tn_bytes line, const tn_schema *schema);
 
 /* Names of columns as a header line has them, or data.columns where there is no header, for people:
@@ -25,7 +25,7 @@ typedef struct tn_listing {
     const char *wanted; /* NULL: nothing is looked for */
     char near[64];      /* the first column that `wanted` may have meant; or "" */
     uint32_t n;
-    uint32_t n_numbers; /* that no header has */
+    uint32_t n_numbers; /* names that are numbers, as no header has */
 } tn_listing;
 void tn_listing_add(tn_listing *listing, tn_bytes line, const tn_schema *schema);
 
@@ -36,7 +36,7 @@ typedef struct tn_split {
     char delimiter;
     bool quotes;
     bool trim;
-    tn_text *scratch; /* where fields with "" in them are put together */
+    tn_text *scratch; /* holds fields with "" in them, put together */
 } tn_split;
 
 tn_split tn_split_of(tn_bytes line, const tn_schema *schema, tn_text *scratch);

@@ -17,7 +17,7 @@ struct tn_data_opts;
 struct tn_tables;
 struct tn_tree;
 
-/* Where the columns of one source stand; see tn_format.head. Owned by the reader of the source. */
+/* Places of the columns of one source; see tn_format.head. Owned by the reader of the source. */
 typedef struct tn_head {
     uint32_t n_columns;
     uint32_t *column; /* schema->columns->n: place in a record; TN_NOWHERE: not there */
@@ -30,7 +30,7 @@ typedef struct tn_head {
 typedef struct tn_record_location {
     const char *source;
     uint64_t line;   /* from 1; 0: say the offset */
-    uint64_t offset; /* of the record's first byte */
+    uint64_t offset; /* offset of the record's first byte */
     const tn_head *head;
 } tn_record_location;
 
@@ -40,7 +40,7 @@ typedef struct tn_format {
     const char *name;
     const char *help;
     bool binary;                   /* places are byte offsets, not lines */
-    const tn_container *container; /* in which its files pack their records; NULL: none */
+    const tn_container *container; /* packs the records of its files; NULL: none */
     const char *preset; /* YAML laid under the user's file when this format is named; or NULL */
 
     /* Options of `data` and of a slot that some formats read and others do not: those that this one
@@ -48,15 +48,15 @@ typedef struct tn_format {
     const char *const *data_options;
     const char *const *slot_options;
 
-    /* Cuts the next record off the front of *window; `last`: nothing comes behind it. TN_END: no
+    /* Cuts the next record off the front of *window; `last`: no bytes come after it. TN_END: no
      * whole record yet, come back with more bytes (never when `last` and not empty). Checks framing
-     * and checksums, looks no deeper. On failure *window is as before. */
+     * and checksums alone. On failure *window is as before. */
     tn_status (*cut)(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
                      tn_error *err);
 
-    /* After a cut failed and bad records are allowed: bytes to pass over; *found: a record can
-     * begin behind them, or nothing is left of a last window; else more bytes are needed to go on
-     * looking. NULL: cut never fails. */
+    /* Returns how many bytes to pass over after a cut has failed and bad records are allowed.
+     * *found: a record can begin after them, or nothing is left of a last window; else more bytes
+     * are needed to go on. NULL: cut never fails. */
     size_t (*resync)(tn_bytes window, bool last, const tn_schema *schema, bool *found);
 
     /* Binary: the bytes of the record that begins the window, by its header alone; 0: the header is
@@ -124,7 +124,7 @@ bool tn_line_is_blank(tn_bytes line);
 tn_status tn_line_begin(tn_bytes *line, const tn_record_location *place, tn_rows *rows,
                         tn_error *err) TN_MUST_USE;
 
-/* ---- where a record stands, and faults that say so in the style of a compiler ----
+/* ---- the place of a record, and faults that name it in the style of a compiler ----
  *
  *     day_3.tsv:1207:15: error: expected a decimal integer, found "12x"
  *       1<tab>2<tab>7<tab>12x<tab>68fd1e64

@@ -1,8 +1,7 @@
-/* format_delimited.c - csv, tsv, criteo and avazu: records, fields and the names of columns of
- * delimited text.
+/* format_delimited.c - csv, tsv, criteo and avazu: records, fields and names of columns.
  *
- * The columns stand where the header says, or data.columns where there is none. Criteo's are label
- * I1..I13 C1..C26 by tabs, 39 fields without the label, unless either names them.
+ * Places of columns are those of the header, or of data.columns if there is none. Criteo's are
+ * label I1..I13 C1..C26 by tabs, 39 fields without the label, unless either names them.
  */
 #include "base/core/number.h"
 #include "config/diag.h"
@@ -13,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The quote that ends what begins at `from`, doubled ones left aside; NULL: not here. */
+/* Returns the quote that ends the field which begins at `from`, passing over doubled ones; NULL: it
+ * is not here. */
 static const char *closing_quote(const char *from, const char *end)
 {
     const char *p = from;
@@ -23,7 +23,8 @@ static const char *closing_quote(const char *from, const char *end)
     return p < end ? p : NULL;
 }
 
-/* Where the line that begins at `from` ends, line breaks in quotes left aside; NULL: not here. */
+/* Returns the end of the line that begins at `from`, passing over line breaks in quotes; NULL: it
+ * is not here. */
 static const char *end_of_record(const char *from, const char *end, char delimiter, bool trim)
 {
     bool field_begins = true;
@@ -65,7 +66,7 @@ static void trim_span(tn_span *span)
     }
 }
 
-/* A field in quotes, from its first quote. Stands behind the last one then. */
+/* Takes a field in quotes, from its first quote. Returns the position after its last one. */
 static const char *take_quoted(tn_split *split, const char *p, tn_span *out, const char **bad)
 {
     const char *end = split->line.data + split->line.size;

@@ -22,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A walk over one line; `at` is where it stands. Faults name the place. */
+/* A walk over one line, with its position `at`. Faults name the place. */
 typedef struct pairs {
     const char *at;
     const char *end;
@@ -30,7 +30,7 @@ typedef struct pairs {
     const tn_record_location *place;
     const tn_schema *schema;
     tn_rows *rows;
-    bool begun; /* something behind the label was taken */
+    bool begun; /* something after the label was taken */
 } pairs;
 
 /* ---- the fast path ---- */
@@ -60,7 +60,7 @@ static bool fast_label(const pairs *in, size_t size)
            tn_rows_label(in->rows, in->line.data, size) == TN_FAULT_NONE;
 }
 
-/* Behind the label: a qid. False: there is one, and it is not plain. */
+/* Takes a qid after the label. False: there is one, and it is not plain. */
 static bool fast_qid(marked *m, pairs *in)
 {
     enum { DIGITS_MAX = 19 };
@@ -105,14 +105,14 @@ static inline bool is_plain(const tn_slot_spec *spec)
     return spec != NULL && spec->plain_key && spec->type == TN_SIGN_ID;
 }
 
-/* Whether pair `at` stands as it should, values left aside. */
+/* Returns whether pair `at` has its marks in place, without looking at values. */
 static inline bool is_pair(const char *line, const uint16_t *at, bool fields)
 {
     bool good = line[at[1]] == ':' && line[at[2]] == (fields ? ':' : ' ');
     return good && (!fields || line[at[3]] == ' ');
 }
 
-/* Lays the indices side by side; how many pairs stand as they should. */
+/* Lays the indices side by side; returns how many pairs have their marks in place. */
 static inline uint32_t lay_pairs(const marked *m, uint32_t n, bool fields, uint64_t *size_max)
 {
     const uint32_t step = fields ? 3 : 2;
@@ -298,7 +298,7 @@ static inline bool has_more(pairs *in)
     return in->at < in->end && *in->at != '#';
 }
 
-/* Takes 1 to 20 digits; false: there is none, or they are too large (then *at is behind them). */
+/* Takes 1 to 20 digits; false: there is none, or they are too large (then *at is after them). */
 static inline bool take_digits(pairs *in, uint64_t *out)
 {
     const char *p = tn_take_digits(in->at, in->end, out);
@@ -316,7 +316,7 @@ static tn_status fault_at(const pairs *in, const char *from, const char *to, tn_
     return status;
 }
 
-/* Where the token that begins at `from` ends: at a blank, or at `stop` where it is not 0. */
+/* Returns the end of the token that begins at `from`: a blank, or `stop` if that is not 0. */
 static const char *token_end(const pairs *in, const char *from, char stop)
 {
     const char *p = from;
@@ -417,7 +417,7 @@ static inline tn_status take_index(pairs *in, uint64_t *out, tn_error *err)
     return TN_OK;
 }
 
-/* Behind an index: a value, or nothing (*size 0). Stands behind it then. */
+/* Takes a value after an index, or nothing (*size 0). */
 static tn_status take_value(pairs *in, const char **from, size_t *size, tn_error *err)
 {
     *size = 0;
@@ -480,9 +480,8 @@ static tn_status add_any_pair(pairs *in, const tn_slot_spec *spec, const char *i
     return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, index, index_end, fault, err);
 }
 
-/* Adds the pair whose sign is the text from `index` to `at`, and takes what stands behind it:
- * nothing, or ':' and a value; nearly all have none, or one digit. `sign` is the number, with the
- * base taken off. */
+/* Adds the pair whose sign is the text from `index` to `at`, and takes its value: none, or ':' and
+ * a number; nearly all have none, or one digit. `sign` is the number, with the base taken off. */
 static inline tn_status add_pair(pairs *in, const tn_slot_spec *spec, const char *index,
                                  uint64_t sign, tn_error *err)
 {
@@ -638,7 +637,7 @@ static tn_status libffm_parse(tn_bytes record, const tn_schema *schema,
     return parse_line(record, schema, place, true, rows, err);
 }
 
-/* Its own tool reads the rows of libsvm, the dialect of dmlc says fields; the slots tell which. */
+/* Parses a row. libFM itself reads rows of libsvm, the dialect of dmlc has fields; slots decide. */
 static tn_status libfm_parse(tn_bytes record, const tn_schema *schema,
                              const tn_record_location *place, tn_rows *rows, tn_error *err)
 {

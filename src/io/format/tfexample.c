@@ -3,7 +3,7 @@
  *     Feature     oneof { BytesList 1 | FloatList 2 | Int64List 3 }       list: repeated value = 1
  *
  * The values of a feature are walked in order. Packed or not, mixed, in several pieces: all are
- * taken. The last kind wins; pieces of the same kind, one behind the other, are one list.
+ * taken. The last kind wins; pieces of the same kind, one after the other, are one list.
  */
 #include "io/format/tfexample.h"
 
@@ -24,13 +24,13 @@ typedef struct feature_value {
     tn_bytes bytes;
 } feature_value;
 
-/* Where a walk stands. */
+/* The position of a walk. */
 typedef struct feature_walk {
     feature_kind kind; /* KIND_NONE: the feature is missing */
     bool failed;       /* the message is damaged */
     tn_bytes feature;  /* fields to come */
-    tn_bytes list;     /* of the list that is being walked */
-    tn_bytes packed;   /* of the run of numbers that is being walked */
+    tn_bytes list;     /* rest of the list that is being walked */
+    tn_bytes packed;   /* rest of the run of numbers that is being walked */
 } feature_walk;
 
 /* One message on its way into a row, once its features are found. A span is the Feature of a name;
@@ -41,13 +41,13 @@ typedef struct example {
     tn_bytes record;
     tn_rows *rows;
     tn_span *span;      /* by name */
-    tn_tf_shape *shape; /* n_shapes, by place in the message: what stood there last time */
+    tn_tf_shape *shape; /* n_shapes, by place in the message: the last entry there */
     uint32_t n_shapes;
     uint32_t n_entries; /* so far */
 } example;
 
-enum { VALUE = 1 };                  /* of a list */
-enum { MAP_KEY = 1, MAP_VALUE = 2 }; /* of an entry */
+enum { VALUE = 1 };                  /* number of a field in a list */
+enum { MAP_KEY = 1, MAP_VALUE = 2 }; /* the same in an entry */
 
 /* A feature as writers make it: one list of int64s, in one run of less than 124 bytes. */
 static inline bool is_one_run(tn_bytes feature, tn_bytes *run)

@@ -3,8 +3,8 @@
  *     Example    0a size [entry ..]
  *     entry      0a n 0a k name 12 v 1a l 0a p varint       v = l + 2, l = p + 2, n = k + v + 4
  *
- * Names stand in the same order in record after record, so an entry is first held against the one
- * that stood in its place last time: all its bytes but the value follow from the name and from p.
+ * Names have the same order in record after record, so an entry is first compared with the last one
+ * in its place: all its bytes but the value follow from the name and from p.
  * Varints are laid side by side (io/text/token_vectors.h) and become keys at once. A message of any
  * other kind is left to the slow path, which also finds what is wrong.
  */
@@ -15,8 +15,8 @@
 #include <string.h>
 
 enum {
-    NEAR_END = 96,   /* bytes of a message that may not be looked at in words where they stand .. */
-    SHAPED_MAX = 32, /* .. and fewer, for an entry of a known shape */
+    NEAR_END = 96,   /* last bytes of a message, which are read in words in a copy alone */
+    SHAPED_MAX = 32, /* the same for an entry of a known shape */
     SLACK = 32,
     AROUND_BYTES = 6, /* 12 v 1a l 0a p */
     SHAPED_NAME = 12, /* bytes of names in shapes, at most */
@@ -36,7 +36,7 @@ enum {
 /* One message on its way. */
 typedef struct walk {
     const unsigned char *at, *end;
-    size_t size; /* of all entries */
+    size_t size; /* bytes of all entries */
     const tn_columns *columns;
     const tn_schema *schema;
     tn_rows *rows;
@@ -45,8 +45,8 @@ typedef struct walk {
     uint32_t n_shapes;
     uint32_t n; /* features so far */
     bool labelled;
-    bool copied;                          /* at the end, which stands in `copy` */
-    unsigned char copy[NEAR_END + SLACK]; /* of the end of the message */
+    bool copied;                          /* `at` is in `copy` */
+    unsigned char copy[NEAR_END + SLACK]; /* the end of the message */
 } walk;
 
 /* To the entries; false: not the only field of the message. */
@@ -188,7 +188,7 @@ static inline bool take_entry(walk *w)
     return shape && read_varint(value + 6, size, &low, &high) && take_value(w, name, low, high);
 }
 
-/* The entries from here on that are of the shapes that stood here last time. */
+/* Takes the entries from here on that have the shapes of last time. */
 static void take_shaped(walk *w)
 {
     const unsigned char *at = w->at;
@@ -221,7 +221,7 @@ static void take_shaped(walk *w)
     w->at = at;
 }
 
-/* The last bytes are looked at in a copy, which has room behind them. */
+/* Copies the last bytes to where room follows them. */
 static void copy_end(walk *w)
 {
     size_t left = (size_t)(w->end - w->at);

@@ -351,8 +351,8 @@ uint32_t tn_numbers_bounds(tn_numbers *x, uint32_t parts, double *bound)
 {
     const size_t n = sort_sample(x);
     uint32_t n_bounds = 0;
-    size_t begin = 0;  /* of the bucket that is filled */
-    size_t end = 0;    /* of the value */
+    size_t begin = 0;  /* begin of the bucket that is filled */
+    size_t end = 0;    /* end of the value */
     double left = 0;   /* weight from `begin` on */
     double filled = 0; /* weight of the bucket up to `end` */
     for (size_t i = 0; i < n; i++) {

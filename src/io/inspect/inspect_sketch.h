@@ -42,7 +42,7 @@ void tn_distinct_done(tn_distinct *d); /* NULL is fine */
 typedef struct tn_top_item {
     uint64_t key;
     uint64_t count; /* 0: a free place */
-    uint32_t size;  /* of the text; longer ones are cut */
+    uint32_t size;  /* bytes of the text; longer ones are cut */
     char text[TN_TOP_TEXT_MAX];
 } tn_top_item;
 
@@ -73,8 +73,8 @@ typedef struct tn_numbers {
 } tn_numbers;
 
 void tn_numbers_add(tn_numbers *x, double value, float weight);
-void tn_numbers_done(tn_numbers *x);                     /* NULL is fine */
-double tn_numbers_deviation(const tn_numbers *x);        /* of the sample; 0 for fewer than two */
+void tn_numbers_done(tn_numbers *x);              /* NULL is fine */
+double tn_numbers_deviation(const tn_numbers *x); /* sample deviation; 0 for fewer than two */
 double tn_numbers_quantile(tn_numbers *x, double share); /* by count; NAN without numbers */
 
 /* Ascending bounds between at most `parts` buckets (bucket k: bound[k - 1] <= v < bound[k]) of

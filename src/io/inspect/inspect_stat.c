@@ -208,7 +208,7 @@ static void count_slot(tn_stat *s, slot_stat *out, uint32_t slot)
     for (uint32_t k = s->first[slot]; k < s->first[slot + 1]; k++) {
         uint32_t i = s->order[k].entry;
         if (rows->token[i].size == TN_TOKEN_NONE) {
-            continue; /* stands for a missing value */
+            continue; /* a missing value */
         }
         in_row = s->order[k].row == row ? in_row + 1 : 1;
         row = s->order[k].row;

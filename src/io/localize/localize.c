@@ -31,16 +31,16 @@ enum { TABLE_MIN = 64, LINE_FLOATS = TN_CACHE_LINE / sizeof(float) };
 /* The rows of a group while keys are numbered, and where they are. */
 typedef struct group_rows {
     uint32_t stride;   /* floats from one row to the next */
-    uint32_t lead;     /* of the first from a line */
-    uint32_t from, to; /* in floats */
-    uint32_t number;   /* of its first key */
+    uint32_t lead;     /* floats from a cache line to the first row */
+    uint32_t from, to; /* begin and end in floats */
+    uint32_t number;   /* number of its first key */
     uint32_t entries;  /* keys as read */
 } group_rows;
 
 struct tn_localizer {
     tn_localizer_opts opts;
     uint32_t *slot_of;    /* n_slots: slots in the order of their groups, used ones only */
-    uint32_t *group_from; /* n_groups + 1: .. of group g */
+    uint32_t *group_from; /* n_groups + 1: begin of group g in slot_of */
     group_rows *rows;     /* n_groups */
     tn_bag *bag;          /* n_slots */
     tn_row_block *cut;    /* n_groups + opts.n_blocks */
@@ -49,11 +49,11 @@ struct tn_localizer {
     uint32_t keys_max;
     uint32_t rows_max;
     uint32_t *table;      /* numbers, from 1; 0: free */
-    uint64_t *seen;       /* keys_max + 1, by number: keys .. */
-    uint64_t *count;      /* .. and how often they are there */
-    uint16_t *seen_group; /* likewise */
+    uint64_t *seen;       /* keys_max + 1: keys by number */
+    uint64_t *count;      /* keys_max + 1: shows and clicks by number */
+    uint16_t *seen_group; /* keys_max + 1: groups by number */
     uint32_t *number_at;  /* position -> number */
-    uint64_t *counts;     /* rows_max: what one of its keys adds to `count` */
+    uint64_t *counts;     /* rows_max: added to `count` for each of a row's keys */
     uint32_t *no_offset;  /* rows_max + 1 zeros, for slots that nobody takes */
 
     uint64_t *key; /* from here on, what `local` shows to the outside */
@@ -78,8 +78,8 @@ typedef struct numbering {
     uint64_t *count;
     uint32_t mask;
     uint32_t next;   /* number of the next new key */
-    uint32_t stride; /* a row lies at number * stride .. */
-    uint32_t at;     /* .. + at, modulo 2^32 */
+    uint32_t stride; /* a row lies at number * stride + at, modulo 2^32 */
+    uint32_t at;
 } numbering;
 
 /* Places for that many keys: a power of two, at most a quarter full: fewer
@@ -152,12 +152,12 @@ static void sort_slots(tn_localizer *l, const tn_localizer_opts *opts)
 
 uint32_t tn_localized_stride(uint32_t width)
 {
-    enum { OF_ROW = 12 }; /* what is given for whole lines */
+    enum { OF_ROW = 12 }; /* up to 1/12 of a row is given for whole lines */
     uint32_t stride = 1;
     while (stride < width && stride < LINE_FLOATS) {
         stride *= 2;
     }
-    const uint32_t pad = (LINE_FLOATS - width % LINE_FLOATS) % LINE_FLOATS; /* of longer rows */
+    const uint32_t pad = (LINE_FLOATS - width % LINE_FLOATS) % LINE_FLOATS; /* for longer rows */
     if (stride < width) {
         stride = pad <= width / OF_ROW && width + pad > width ? width + pad : width;
     }
@@ -353,7 +353,7 @@ static tn_status number_keys(tn_localizer *l, const tn_batch *batch, tn_error *e
     return TN_OK;
 }
 
-/* Where each key goes. Only 4 bytes per key are scattered; the rest is gathered, in order. */
+/* Orders the keys. Only 4 bytes per key are scattered; others are gathered in order. */
 static void place_keys(tn_localizer *l)
 {
     const uint32_t n_partitions = l->opts.owners->n_partitions;
@@ -368,10 +368,10 @@ static void place_keys(tn_localizer *l)
     for (uint32_t q = 0; q < n_partitions; q++) {
         first[q + 1] += first[q];
     }
-    for (uint32_t i = 1; i <= n; i++) { /* moves first[q] to the end of partition q .. */
+    for (uint32_t i = 1; i <= n; i++) { /* moves first[q] to the end of partition q */
         number_at[first[tn_partition_of(seen[i], n_partitions)]++] = i;
     }
-    memmove(first + 1, first, n_partitions * sizeof *first); /* .. which is where q + 1 begins */
+    memmove(first + 1, first, n_partitions * sizeof *first); /* partition q + 1 begins there */
     first[0] = 0;
 }
 
@@ -445,7 +445,7 @@ tn_status tn_localize(tn_localizer *localizer, const tn_batch *batch, const tn_l
     tn_localizer *l = localizer;
     TN_ASSERT(batch->n_slots == l->opts.n_slots);
     TN_TRY(localizer_make_room(l, batch, err));
-    for (uint32_t s = 0; s < l->opts.n_slots; s++) { /* of slots that nobody takes */
+    for (uint32_t s = 0; s < l->opts.n_slots; s++) { /* for slots that nobody takes */
         l->bag[s] = (tn_bag){.offset = l->no_offset, .index = l->index};
     }
     TN_TRY(number_keys(l, batch, err));

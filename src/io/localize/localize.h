@@ -5,13 +5,13 @@
  * their rows, so that the graph only ever sees a table of 9,000 rows.
  *
  *     as read    907  15  907  88     rows of 9 floats, in the order in which keys are first seen
- *     index        0   9    0  18     where their rows begin
+ *     index        0   9    0  18     begins of their rows
  *     keys.key    15  88  907         each once, by partition and so by peer
  *     keys.at      9  18    0         rows of keys.key
  *
  * Depends on the batch alone: same batch, same keyset, in the same order. A batch of any size
  * works: memory grows when a batch is larger than all before it, so a steady run allocates nothing.
- * One localizer per step in flight; one thread uses it at a time.
+ * One localizer per step that runs; one thread uses it at a time.
  */
 #pragma once
 

@@ -19,7 +19,7 @@
 
 typedef struct tn_bad_record_limit {
     const char *text; /* as given; lent */
-    double share;     /* of the records; 0: a number is the limit */
+    double share;     /* share of records; 0: `most` is the limit */
     uint64_t most;
 } tn_bad_record_limit;
 

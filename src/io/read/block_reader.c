@@ -30,14 +30,14 @@ struct tn_block_reader {
     uint64_t n_blocks; /* handed out */
     uint32_t part;
     tn_source *source; /* NULL: the part is not open yet */
-    uint64_t offset;   /* of rest.data[0] */
-    uint64_t line;     /* of rest.data[at], or 0 */
-    uint64_t taken;    /* off the disk, as last told */
-    tn_text rest;      /* read, not yet handed out .. */
-    size_t at;         /* .. from here on */
-    bool ended;        /* the source */
-    bool over;         /* the part */
-    bool damaged;      /* what stands at `at` is to be passed over */
+    uint64_t offset;   /* offset of rest.data[0] */
+    uint64_t line;     /* line of rest.data[at]; 0: not known */
+    uint64_t taken;    /* bytes off the disk, as last reported */
+    tn_text rest;      /* bytes that were read */
+    size_t at;         /* bytes of `rest` that were handed out */
+    bool ended;        /* the source has ended */
+    bool over;         /* the part has ended */
+    bool damaged;      /* the record at `at` is to be passed over */
 };
 
 enum { HOP_BYTES = 1 << 18, HEADER_BYTES_MAX = 64 };
@@ -142,8 +142,8 @@ static tn_status open_at(tn_block_reader *reader, uint64_t from, tn_error *err)
     return start_of_text ? take_mark(reader, err) : TN_OK;
 }
 
-/* The source behind its head, which is kept. One that is known already stays as it is, since
- * parsers may be reading it: parts come in any order. */
+/* Opens the source and moves past its head, which is kept. A head that is known already stays as it
+ * is, since parsers may be reading it: parts come in any order. */
 static tn_status open_with_head(tn_block_reader *reader, tn_head *head, tn_error *err)
 {
     tn_head read = {0};
@@ -159,7 +159,7 @@ static tn_status open_with_head(tn_block_reader *reader, tn_head *head, tn_error
     return status;
 }
 
-/* To the first record that begins at or behind byte `first`: text. */
+/* Moves to the first line that begins at byte `first` or later. */
 static tn_status find_line(tn_block_reader *reader, uint64_t first, tn_error *err)
 {
     TN_TRY(open_at(reader, first - 1, err));
@@ -195,8 +195,8 @@ static tn_status advance(tn_block_reader *reader, uint64_t size, tn_error *err)
     }
 }
 
-/* Over one record, or over all that is damaged; *moved is false when nothing is left. Whose part
- * the damage is in will tell. */
+/* Moves past one record, or past all that is damaged, which the reader of that part reports. *moved
+ * is false when nothing is left. */
 static tn_status hop(tn_block_reader *reader, bool *moved, tn_error *err)
 {
     uint64_t from = position(reader);
@@ -308,7 +308,7 @@ void tn_block_reader_go(tn_block_reader *reader, uint32_t part)
     reader->over = false;
 }
 
-/* To the first place where a record may stand again. */
+/* Moves to the first place at which a record may begin again. */
 static tn_status pass_damage(tn_block_reader *reader, tn_block *block, tn_error *err)
 {
     size_t want = TN_BLOCK_BYTES;
@@ -336,7 +336,7 @@ static uint64_t lines_of(const tn_block_reader *reader, const tn_block *block)
     return tn_count_lines(reader->rest.data + from, reader->at - from);
 }
 
-/* The line at the cursor, behind the records of a block; 0: binary, or not to be found out. */
+/* Returns the line at the cursor, after the records of a block; 0: not known, or binary. */
 static uint64_t line_here(const tn_block_reader *reader, const tn_block *block)
 {
     uint64_t lines = 0;
@@ -391,7 +391,7 @@ static tn_status cut_records(tn_block_reader *reader, tn_block *block)
     return TN_OK;
 }
 
-/* Hands over the bytes that hold the records, and keeps those behind. */
+/* Hands over the bytes that hold the records, and keeps those after them. */
 static tn_status hand_over(tn_block_reader *reader, tn_block *block)
 {
     tn_text rest = block->bytes;
@@ -451,7 +451,7 @@ void tn_block_reader_next(tn_block_reader *reader, tn_block *block)
     reader->over = reader->over || (block->fault != TN_OK && !block->damage);
     block->last = reader->over;
     bool next = block->last && block->fault == TN_OK && reader->part + 1 < reader->files->n_parts;
-    if (next && reader->files->part[reader->part + 1].first > 0) { /* of the same file */
+    if (next && reader->files->part[reader->part + 1].first > 0) { /* in the same file */
         reader->start[reader->part + 1] = reader->offset + reader->at;
     }
 }

@@ -2,7 +2,7 @@
  * these as blocks of rows.
  *
  * A record never spans two blocks; what is left over begins the next one. Blocks depend on the part
- * alone, not on how the bytes arrive. A fault in the framing ends a block and stands in it. One
+ * alone, not on how the bytes arrive. A fault in the framing ends a block, which says so. One
  * thread at a time.
  */
 #pragma once
@@ -30,7 +30,7 @@ void tn_block_reader_trace(tn_block_reader *reader, tn_lane *lane);
 /* Leaves the part it is in and goes to the beginning of another, in the order of files. */
 void tn_block_reader_go(tn_block_reader *reader, uint32_t part);
 
-/* The part's next block; its last one may hold no records. Failures stand in the block. */
+/* Reads the part's next block; its last one may hold no records. Failures are in the block. */
 void tn_block_reader_next(tn_block_reader *reader, tn_block *block);
 
 enum { TN_BLOCK_BYTES = 1 << 18 };

@@ -1,8 +1,8 @@
-/* blocks.h - what the stages of reading hand to each other: files, parts of files, blocks of whole
+/* blocks.h - structs that the stages of reading pass on: files, parts of files, blocks of whole
  * records, and blocks of rows.
  *
  *     file     ...aaaa\nbb|bbb\ncc\n...        '|' a part begins: it owns the records that begin
- *     part                 cc\n...             behind it
+ *     part                 cc\n...             after it
  *     block    data: cc\n....   record: {0, 2} ..
  *     parsed   rows: one for each record that is no fault
  *
@@ -28,7 +28,7 @@ typedef struct tn_file_entry {
     uint64_t size; /* UINT64_MAX: not known */
     uint32_t compression;
     bool once;                /* cannot be opened again */
-    tn_remote_object *object; /* what `path` is the URI of; NULL: of no URI */
+    tn_remote_object *object; /* the object of the URI `path`; NULL: it is a file */
 } tn_file_entry;
 
 /* One piece of the data of an epoch. */
@@ -46,7 +46,7 @@ typedef struct tn_fileset {
     const tn_part_info *part; /* in the order of files */
     uint32_t ranks;           /* so many parts side by side belong together; 1: each is alone */
     bool binary;              /* the format is */
-    const tn_container *container; /* that of the format; NULL: none */
+    const tn_container *container; /* container of the format; NULL: none */
     uint64_t record_max;           /* data.record_bytes_max */
     uint64_t bytes;                /* all files together; 0: not known */
     struct tn_line_numbers *lines; /* owned: for messages */
@@ -54,7 +54,7 @@ typedef struct tn_fileset {
     tn_arena *arena;               /* owned; holds all of this */
 } tn_fileset;
 
-/* Where a record lies in a block. */
+/* The place of a record in a block. */
 typedef struct tn_extent {
     uint32_t at;
     uint32_t size;
@@ -66,16 +66,16 @@ typedef struct tn_block {
     uint32_t n_records;
     uint32_t records_max;
 
-    uint64_t sequence; /* of its reader, from 0 */
+    uint64_t sequence; /* number among the blocks of its reader, from 0 */
     uint32_t file;
-    uint64_t offset;     /* of bytes.data[0] in the file, inflated */
-    uint64_t line;       /* of the first record; 0: not known, the part begins inside the file */
-    const tn_head *head; /* of the file; lives as long as the reader; NULL: the format has none */
+    uint64_t offset;     /* offset of bytes.data[0] in the file, inflated */
+    uint64_t line;       /* line of the first record; 0: not known, the part begins in the file */
+    const tn_head *head; /* head of the file, lent by the reader; NULL: the format has none */
     uint64_t taken;      /* bytes taken off the disk since the last block */
-    uint64_t passed;     /* bytes in front that were passed over as damaged */
-    bool last;           /* of its part */
-    tn_status fault;     /* behind the records: TN_OK, or why nothing follows */
-    bool damage;         /* .. the framing is wrong, and reading can go on behind it */
+    uint64_t passed;     /* bytes before it that were passed over as damaged */
+    bool last;           /* the part ends with it */
+    tn_status fault;     /* TN_OK, or why no records follow */
+    bool damage;         /* `fault` is wrong framing, after which reading can go on */
     tn_error err;
 } tn_block;
 
@@ -84,12 +84,12 @@ typedef struct tn_parsed {
     uint64_t records; /* blank ones aside; bad ones included */
     uint64_t blank;
     uint64_t bytes;
-    uint64_t sequence, taken, passed; /* as in the block .. */
+    uint64_t sequence, taken, passed; /* as in the block, like the next two */
     uint32_t file;
-    bool last; /* .. likewise */
+    bool last;
     uint32_t n_bad;
-    uint32_t n_messages; /* of the first bad records .. */
-    tn_text messages;    /* .. each ended by NUL */
-    tn_status fault; /* TN_OK, or why it stopped: no memory, a limit, or the block's own fault */
+    uint32_t n_messages;
+    tn_text messages; /* faults of the first bad records, each ended by NUL */
+    tn_status fault;  /* TN_OK, or why it stopped: no memory, a limit, or the block's own fault */
     tn_error err;
 } tn_parsed;

@@ -33,7 +33,7 @@ static bool is_delimited(const char *format)
     return strcmp(format, "csv") == 0 || strcmp(format, "tsv") == 0;
 }
 
-/* Fields of a line are columns each, whatever they hold; members and features stand in many
+/* Fields of a line are columns each, whatever they hold; members and features are in many
  * records. */
 static void add_column(finding *f, const char *name, size_t size, const char *type)
 {
@@ -113,7 +113,7 @@ static bool is_vw(tn_bytes line)
            (bar[1] != ' ' || memchr(bar + 1, '|', (size_t)(end - bar - 1)) == NULL);
 }
 
-/* How many of `mark` stand in a line, those in quotes left aside. */
+/* Counts `mark` in a line, outside of quotes. */
 static uint32_t marks_of(tn_bytes line, char mark)
 {
     uint32_t n = 0;
@@ -131,8 +131,8 @@ static bool is_passed_over(tn_bytes line, const char *comment)
     return tn_line_is_blank(line) || (comment != NULL && line.data[0] == comment[0]);
 }
 
-/* The first mark that stands in the first line, and as often in those behind it; else the first
- * that stands in the first line. NULL: none does. */
+/* Returns the first mark that is in the first line, and as often in the next ones; else the first
+ * that is in the first line. NULL: none is. */
 static const char *delimiter_of(tn_bytes head, bool whole, const char *comment)
 {
     static const char *const marks[] = {"\t", ",", ";", "|", "\x01"};
@@ -160,7 +160,7 @@ static const char *delimiter_of(tn_bytes head, bool whole, const char *comment)
     return best;
 }
 
-/* NULL: it cannot be told. */
+/* Returns the name of the format; NULL: it cannot be recognised. */
 static const char *format_of(tn_bytes head, bool whole, const tn_tree *data)
 {
     const char *comment = word_at(data, "comment");
@@ -203,8 +203,8 @@ static bool has_blanks(tn_bytes line, char delimiter)
 
 /* Describes the first text of a column, and the texts below it. */
 typedef struct field_seen {
-    bool number, missing;     /* of the first */
-    uint32_t numbers, others; /* below */
+    bool number, missing;     /* the field in the first line */
+    uint32_t numbers, others; /* fields in the lines below */
     bool from_start;          /* the first number below is 0 or 1 */
 } field_seen;
 
@@ -248,7 +248,7 @@ static void see_line(finding *f, tn_bytes line, char delimiter, bool first, fiel
     tn_text_done(&scratch);
 }
 
-/* 0, 1, 2 .. as a dataframe calls columns without names, perhaps behind one of the index. */
+/* 0, 1, 2 .. as a dataframe calls columns without names, perhaps after one of the index. */
 static bool is_counted(const finding *f)
 {
     const uint32_t from = f->out->n > 0 && f->column[0].name[0] == '\0';
@@ -283,7 +283,7 @@ static bool is_header(const finding *f, const field_seen *seen)
     return is_counted(f) || above >= 2 || (above == 1 && label);
 }
 
-/* Columns that a reader cannot find by their name go behind the others. */
+/* Moves columns that a reader cannot find by their name after the others. */
 static void set_aside(finding *f)
 {
     const uint32_t all = f->out->n;
@@ -530,7 +530,7 @@ static tn_status check_text(const char *path, tn_bytes head, const char *format,
         path, TN_DISCOVERY_BYTES, marks_of(head, ','), marks_of(head, '\t'), TN_SLOTS_MAX);
 }
 
-/* Names stand in a configuration, which is UTF-8. */
+/* Checks names, which get into a configuration, so are UTF-8. */
 static tn_status check_names(const tn_discovery *found, tn_error *err)
 {
     for (uint32_t i = 0; i < found->n + found->n_unread; i++) {

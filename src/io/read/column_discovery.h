@@ -27,8 +27,8 @@ enum { TN_DISCOVERY_BYTES = 1 << 20 };
 
 typedef struct tn_discovery_column {
     const char *name;
-    const char *type; /* of a slot that takes all of its values: str; int and float of TFRecords */
-    uint32_t place;   /* of the field, from 0 */
+    const char *type;   /* type of a slot that takes all values: str; for TFRecords int, float */
+    uint32_t place;     /* number of the field, from 0 */
     const char *unread; /* why no slot can read it; NULL: one can */
 } tn_discovery_column;
 
@@ -36,16 +36,16 @@ typedef struct tn_discovery {
     const char *path; /* the file that was looked at */
     const char *format;
     bool named;            /* csv, tsv: by a header */
-    bool trim;             /* csv, tsv: a blank stands beside a delimiter */
+    bool trim;             /* csv, tsv: a blank is beside a delimiter */
     const char *delimiter; /* csv, tsv: not that of the format; NULL: it is, or it was given */
     uint32_t n;            /* 0: the format has no columns, or fixed ones */
     uint32_t n_unread;
-    const tn_discovery_column *column; /* n, and behind them n_unread that no slot can read */
+    const tn_discovery_column *column; /* n, then n_unread that no slot can read */
 } tn_discovery;
 
-/* `data`: the section of that name as far as it is given, or NULL; what it says is not looked for.
- * All of *out lives in `arena`. TN_E_DATA: no such file, one that can be read only once, or one
- * whose format or columns cannot be told; TN_E_IO, TN_E_MEMORY. */
+/* Looks at the head of the data. `data` is the section of that name as far as it is given, or NULL;
+ * options in it are kept. All of *out lives in `arena`. TN_E_DATA: there is no such file, it can be
+ * read only once, or its format or columns are not recognised; TN_E_IO, TN_E_MEMORY. */
 tn_status tn_discovery_find(tn_discovery *out, const tn_strs *paths, const tn_tree *data,
                             tn_arena *arena, tn_error *err) TN_MUST_USE;
 

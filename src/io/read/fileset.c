@@ -290,7 +290,7 @@ static uint64_t count_parts(const tn_fileset *files, const tn_schema *schema, ui
     return units * files->ranks;
 }
 
-/* Where part k of n ends. */
+/* Returns the end of part k of n. */
 static uint64_t end_of(uint64_t size, uint64_t k, uint64_t n, uint64_t step)
 {
     const uint64_t more = size % n;
@@ -344,7 +344,7 @@ uint32_t tn_fileset_unit(const tn_fileset *files, uint32_t part)
     return alone ? 1 : files->ranks;
 }
 
-/* ---- which line of a file a byte stands in, found only when a message needs it ----
+/* ---- the line of a byte, found only when a message needs it ----
  *
  * Nobody counts lines while parsing, and a part may begin anywhere. The first fault of a part
  * counts from the nearest place whose line is known; that place and every beginning of a part on
@@ -367,8 +367,8 @@ typedef struct mark {
 struct tn_line_numbers {
     pthread_mutex_t lock;
     /* guarded by `lock`; n_parts, NULL before the first question: */
-    mark *begin;    /* where the part begins */
-    mark *furthest; /* asked for in the part */
+    mark *begin;    /* per part: its begin */
+    mark *furthest; /* per part: the furthest byte asked for */
 };
 
 /* NULL is fine. */
@@ -567,7 +567,7 @@ static mark nearest(const struct tn_line_numbers *l, uint32_t p, uint64_t offset
         if (l->furthest[p].lines != UNKNOWN && l->furthest[p].at <= offset) {
             return l->furthest[p];
         }
-        if (l->begin[p].lines != UNKNOWN) { /* that of the first part of a file is */
+        if (l->begin[p].lines != UNKNOWN) { /* the first part of a file has one */
             return l->begin[p];
         }
     }

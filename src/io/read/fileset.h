@@ -1,8 +1,8 @@
-/* fileset.h - which files a list of paths means, and the parts they are cut into.
+/* fileset.h - files that a list of paths means, and the parts they are cut into.
  *
  *     day_1.tsv     a file               logs/    every file in it
  *     day_*.tsv     a pattern            -        standard input
- *     {b,a}.tsv     b.tsv and a.tsv      s3://..   objects behind a URI: io/source/remote.h
+ *     {b,a}.tsv     b.tsv and a.tsv      s3://..   objects of a store: io/source/remote.h
  *
  * Items keep their order; the files of one pattern or folder are sorted bytewise. Patterns match
  * whole names. Of a folder, names that begin with '.' or '_' are passed over (_SUCCESS, hidden and
@@ -28,33 +28,33 @@ typedef struct tn_source tn_source;       /* io/source/source.h */
 typedef struct tn_strs tn_strs;           /* config/values.h */
 typedef struct tn_inputs tn_inputs;       /* base/file/output_file.h */
 
-/* Looks at the first bytes of each file when `compression` is auto. `ranks`: that share the parts,
- * at least 1. TN_E_DATA, TN_E_IO, TN_E_LIMIT. On failure *out is NULL. */
+/* Lists the files, and looks at the first bytes of each when `compression` is auto. `ranks` share
+ * the parts, at least 1. TN_E_DATA, TN_E_IO, TN_E_LIMIT. On failure *out is NULL. */
 tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema *schema,
                          uint32_t ranks, tn_error *err) TN_MUST_USE;
 /* How many parts from `part` on belong together: one of each rank, or one alone. */
 uint32_t tn_fileset_unit(const tn_fileset *files, uint32_t part);
 void tn_fileset_free(tn_fileset *files); /* NULL is fine */
 
-/* Adds the files of `paths` to what a run reads; those that cannot be found, and what is behind a
- * URI, are passed over. */
+/* Adds the files of `paths` to the inputs of a run, without those that cannot be found and
+ * URIs. */
 tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err) TN_MUST_USE;
 
-/* The files of `paths` on this machine, in `arena`; likewise. */
+/* Lists the files of `paths` on this machine, in `arena`, without the same ones. */
 void tn_fileset_names(const tn_strs *paths, tn_arena *arena, tn_strs *out);
 
-/* The first file that `paths` mean; it lives in `arena`. TN_E_DATA: none, or what can be read only
- * once, or lies behind a URI. */
+/* Finds the first file that `paths` mean; it lives in `arena`. TN_E_DATA: there is none, it can be
+ * read only once, or is a URI. */
 tn_status tn_fileset_first(const tn_strs *paths, tn_arena *arena, const char **out,
                            tn_error *err) TN_MUST_USE;
 
-/* Whether every item of `paths` is there, or matches something; TN_E_DATA: one is not. `secrets`:
- * those of tn_remotes()->open. */
+/* Checks that every item of `paths` is there, or matches something; TN_E_DATA: one does not.
+ * `secrets` are those of tn_remotes()->open. */
 tn_status tn_fileset_look(const tn_strs *paths, const char *secrets, tn_error *err) TN_MUST_USE;
 
-/* Whether a header of `data`'s secrets that names no host would go to two, of its paths and of
- * `more`: TN_E_CONFIG. Nothing is asked; secrets that cannot be read are told by who needs them.
- * `warn`: the log says so where one goes to another machine unencrypted. */
+/* Checks the header in the secrets of `data`. TN_E_CONFIG: it names no host, and would go to two of
+ * those in its paths and in `more`. No host is asked; secrets that cannot be read are passed over.
+ * `warn`: logs a header that goes to another machine unencrypted. */
 tn_status tn_fileset_check_hosts(const tn_data_opts *data, const tn_strs *more, bool warn,
                                  tn_error *err) TN_MUST_USE;
 
@@ -62,11 +62,11 @@ tn_status tn_fileset_check_hosts(const tn_data_opts *data, const tn_strs *more, 
 tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
                           const atomic_bool *stop, tn_source **out, tn_error *err) TN_MUST_USE;
 
-/* How many lines end before a byte of a file that is cut into parts, for messages: the first
+/* Counts the lines that end before a byte of a file that is cut into parts, for messages: the first
  * question about a part costs a pass over the file, at most. Any thread. False: it cannot be read.
  */
 bool tn_fileset_lines_before(const tn_fileset *files, uint32_t file, uint64_t offset,
                              uint64_t *out) TN_MUST_USE;
 
-/* Line ends among some bytes. */
+/* Counts line ends. */
 uint64_t tn_count_lines(const char *data, size_t size);

@@ -49,7 +49,7 @@ static tn_status find_last(tn_held_rows *out, const tn_data_opts *data, const tn
         }
         bytes += (double)file->size;
     }
-    double left = bytes * (1 - data->held_part); /* that are learned */
+    double left = bytes * (1 - data->held_part); /* bytes that are learned */
     uint32_t i = 0;
     while (i + 1 < files->n && left >= (double)files->file[i].size) {
         left -= (double)files->file[i++].size;

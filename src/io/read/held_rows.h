@@ -20,8 +20,8 @@ typedef struct tn_fileset tn_fileset; /* io/read/blocks.h */
 typedef struct tn_held_rows {
     uint32_t kind;   /* TN_HELD_x */
     double part;     /* SHARE */
-    uint32_t source; /* LAST: the first file that has some .. */
-    uint64_t from;   /* .. from this byte on, and all of the files behind it */
+    uint32_t source; /* LAST: the first file that has such rows */
+    uint64_t from;   /* the byte of it from which on rows are held, in later files all */
 } tn_held_rows;
 
 /* Reads "share 10%" or "last 0.1" into data->held and held_part. False: `text` is no such word;

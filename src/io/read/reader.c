@@ -18,7 +18,7 @@
 
 enum { PARSERS_AUTO_MAX = 8 };
 
-/* Which of the reasons that is; the last one stands for all that are too many. */
+/* Returns the number of a reason; the last one is for all that are too many. */
 static uint32_t find_reason(tn_reader *r, const char *message)
 {
     tn_bytes reason = tn_record_location_reason(message);
@@ -43,7 +43,8 @@ static tn_status count_reasons(tn_reader *r, tn_deal_part *part, const tn_parsed
         TN_TRY(TN_ALLOC(part->reason, TN_REASONS_MAX, "bad records", err));
     }
     for (uint32_t i = 0; i < p->n_messages; i++) {
-        bool last = i + 1 == p->n_messages; /* those that were not kept go with it */
+        bool last =
+            i + 1 == p->n_messages; /* counted with it: bad records whose message was not kept */
         uint64_t n = last ? 1 + p->n_bad - p->n_messages : 1;
         part->reason[find_reason(r, tn_parsed_message(p, i))] += n;
     }
@@ -170,7 +171,7 @@ static tn_status append_part(tn_reader *r, const tn_dealt *dealt, tn_error *err)
     return TN_OK;
 }
 
-/* Tells the assembler what came of asking. */
+/* Gives the assembler the outcome of asking the dealer. */
 static tn_status publish_part(tn_reader *r, tn_status status, const tn_dealt *dealt, bool now,
                               tn_error *err)
 {
@@ -320,7 +321,7 @@ static tn_status build(tn_reader *r, tn_error *err)
     return start_threads(r, err);
 }
 
-/* Faults stand in r->err; a thread itself fails for lack of memory only. */
+/* Joins a thread. Faults are in r->err; a thread itself fails for lack of memory only. */
 static void join(tn_thread **thread)
 {
     tn_error ignored = {0};
@@ -442,7 +443,7 @@ void tn_reader_recycle(tn_reader *reader, tn_batch *batch)
     (void)pthread_mutex_unlock(&reader->lock);
 }
 
-/* Others have all parts, and may not finish any before this reader has told its prior. Locked. */
+/* Returns whether others have all parts, which may not end before this reader's prior. Locked. */
 static bool awaits_first_part(const tn_reader *reader)
 {
     return reader->deal.n == 0 && reader->deal.waits;

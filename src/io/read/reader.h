@@ -56,25 +56,25 @@ typedef struct tn_dealt {
  * returns soon after *stop turns true, with TN_E_STOPPED. TN_END: no more. Any other status ends
  * the reader with it at once: rows that are not handed out yet are not. */
 typedef struct tn_dealer {
-    /* By the call that opens the reader, which fails with it: its parts and sources can be asked
-     * for. NULL: they are known. */
+    /* Called while the reader is opened, which fails if this does: the dealer can ask for parts and
+     * sources now. NULL: it knows them. */
     tn_status (*begin)(void *arg, const tn_reader *reader, tn_error *err);
     tn_status (*next)(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
                       tn_error *err);
     void *arg;
-    /* From another thread of the reader, before it waits and at its end: whatever it was dealt
-     * until then, `parts` parts of `records` records, is in the first `batches` batches. A part is
-     * over when these are learned. NULL: nobody wants to know. */
+    /* Called from another thread of the reader, before it waits and at its end: all records of the
+     * first `parts` parts, `records` of them, are in the first `batches` batches. A part is over
+     * when these are learned. NULL: nobody wants to know. */
     void (*flushed)(void *arg, uint32_t parts, uint64_t batches, uint64_t records);
 } tn_dealer;
 
 typedef struct tn_reader_opts {
     tn_strs paths; /* files, globs, folders, "-" */
     uint32_t batch_rows;
-    bool
-        training; /* shuffle, sample negatives, leave out rows of weight 0 and those that data.valid
-                    * holds back (io/read/held_rows.h); else as read, all rows .. */
-    bool held;    /* .. or these alone */
+    /* Shuffles, samples negatives, leaves out rows of weight 0 and those that data.valid holds back
+     * (io/read/held_rows.h). Else rows come as they are read, all of them. */
+    bool training;
+    bool held;     /* only the rows that data.valid holds back; not with `training` */
     bool want_ids; /* fill id_*, source, source_at */
     uint64_t seed;
     tn_progress from;        /* epoch, and where to go on in it: all 0 at its start */
@@ -97,46 +97,50 @@ typedef struct tn_read_counts {
     uint32_t sources;
 } tn_read_counts;
 
-/* `schema` must outlive the reader. TN_E_DATA: no such file, no match, unknown compression.
- * On failure *out is NULL. */
+/* Opens a reader and starts its threads; `schema` must outlive it. TN_E_DATA: no such file, no
+ * match, unknown compression. On failure *out is NULL. */
 tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_reader_opts *opts,
                          tn_error *err) TN_MUST_USE;
 
 /* Stops the threads, frees everything, batches not recycled included. NULL is fine. */
 void tn_reader_close(tn_reader *reader);
 
-/* The next batch, lent until recycled; only the last of an epoch may be short. TN_END after it. */
+/* Waits for the next batch, lent until it is recycled. One is short at the end of an epoch, or when
+ * the reader waits for a part. TN_END: there are no more. */
 tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err) TN_MUST_USE;
-/* The same, but waits until `until_ns` of tn_clock_ns at most (0: not at all): *out is NULL when
- * none was ready by then. */
+/* Waits until `until_ns` of tn_clock_ns at most (0: not at all): *out is NULL when no batch was
+ * ready by then. */
 tn_status tn_reader_next_until(tn_reader *reader, uint64_t until_ns, tn_batch **out,
                                tn_error *err) TN_MUST_USE;
 void tn_reader_recycle(tn_reader *reader, tn_batch *batch);
 
-/* Any thread: tn_reader_next gives what is ready, then TN_E_STOPPED, and never waits again. */
+/* Makes tn_reader_next return the batches that are ready, then TN_E_STOPPED, without waiting. Any
+ * thread. */
 void tn_reader_stop(tn_reader *reader);
-/* The same, and waits for its threads: it counts nothing any more, and calls no dealer. */
+/* Stops the reader and waits for its threads: counts stay as they are, and no dealer is called. */
 void tn_reader_quit(tn_reader *reader);
 
-/* Clicks and rows, weighted, in the first shuffle window (without shuffle: in the first quarter
- * megabyte), after down-sampling; waits for it. TN_END: there is no row, or no part for
- * this reader yet. For bias_init: prior. */
+/* Weighted sums over the first rows: clicks / weight is their rate. With a target of numbers
+ * `clicks` is the sum of labels, and the ratio is their mean. weight > 0. */
 typedef struct tn_prior {
-    double clicks, weight; /* weight > 0; their ratio is the rate. Of a target of numbers `clicks`
-                            * are the labels, and the ratio is their mean */
+    double clicks, weight;
 } tn_prior;
+/* Waits for the first shuffle window (without shuffle: for the first quarter megabyte) and sums it
+ * after down-sampling, for `bias_init: prior`. TN_END: there is no row, or no part for this reader
+ * yet. */
 tn_status tn_reader_prior(tn_reader *reader, tn_prior *out, tn_error *err) TN_MUST_USE;
 
+/* Counts the records of the whole reader so far. */
 void tn_reader_counts(tn_reader *reader, tn_read_counts *out);
-/* The same of the first `parts` parts that were dealt (UINT32_MAX: all), without the rows that
- * weight or sampling left out; and their bad records by reason, as "reason\0count\0" pairs appended
- * to `reasons`. */
+/* Counts those of the first `parts` parts that were dealt (UINT32_MAX: all), without the rows that
+ * weight or sampling left out. Appends the reasons of their bad records to `reasons`, as
+ * "reason\0count\0" pairs. */
 void tn_reader_counts_of(tn_reader *reader, uint32_t parts, tn_read_counts *out, tn_text *reasons);
 uint32_t tn_reader_n_parts(const tn_reader *reader);
 tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i); /* in the order of this epoch */
 uint32_t tn_reader_cut_for(const tn_reader *reader);              /* at least 1 */
 uint32_t tn_reader_n_sources(const tn_reader *reader);
-/* The i-th part that was dealt: i at most `part` of a batch's progress. */
+/* Returns the i-th part that was dealt; i is at most `part` of a batch's progress. */
 tn_dealt tn_reader_dealt(tn_reader *reader, uint32_t i);
 uint64_t tn_reader_total_bytes(const tn_reader *reader); /* for the ETA; 0 when not known */
 uint64_t tn_reader_done_bytes(tn_reader *reader);

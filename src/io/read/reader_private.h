@@ -59,7 +59,7 @@ struct tn_reader {
     const tn_schema *schema;
     tn_reader_opts opts;
     tn_fileset *files;
-    tn_held_rows held; /* of kind NONE where opts want all rows */
+    tn_held_rows held; /* kind NONE if opts want all rows */
     uint32_t *order;   /* n_parts: parts in the order of this epoch */
     tn_bad_record_limit bad_limit;
 
@@ -81,8 +81,8 @@ struct tn_reader {
     pthread_cond_t changed;
     /* guarded by `lock`: */
     tn_work *ring[TN_BLOCKS_MAX]; /* parsed, by sequence modulo TN_BLOCKS_MAX */
-    uint64_t ahead_rows;          /* of these .. */
-    uint64_t ahead_bytes;         /* .. which take that much, about */
+    uint64_t ahead_rows;          /* their rows */
+    uint64_t ahead_bytes;         /* their bytes in memory, about */
     uint64_t next;                /* sequence the assembler waits for */
     tn_work *idle_works;
     tn_batch_builder *idle[TN_BATCH_BUILDERS_MAX];    /* n_idle batches without work */
@@ -98,7 +98,7 @@ struct tn_reader {
     uint64_t done_bytes;
     tn_deal deal;
     uint32_t n_reasons;
-    char reason[TN_REASONS_MAX][TN_REASON_BYTES]; /* of bad records */
+    char reason[TN_REASONS_MAX][TN_REASON_BYTES]; /* why records were bad */
 };
 
 /* The source's next part, which the assembler then finds too; false: no more, or the reader stops

@@ -86,10 +86,10 @@ typedef struct assembly {
     tn_batch_builder *builder; /* NULL: none is begun */
 
     uint32_t turn;   /* how many parts before this one */
-    uint32_t number; /* of this one, of those that were dealt */
+    uint32_t number; /* number of this part among those that were dealt */
     uint32_t part;
-    uint32_t from;    /* the part that rows are counted from: this one, or one before it .. */
-    uint64_t base;    /* .. whose rows, up to the window, these are */
+    uint32_t from;    /* the part from which rows are counted: this one, or one before it */
+    uint64_t base;    /* rows of that part before the window */
     uint64_t skip;    /* rows of the part that were handed out before */
     uint64_t bad;     /* bad records of the part so far */
     uint64_t records; /* before the part */
@@ -500,7 +500,8 @@ static tn_status begin_batch(assembly *a, tn_error *err)
     return TN_OK;
 }
 
-/* `taken` rows of the part are behind this batch. TN_END: the reader stops. */
+/* Ends a batch, after which `taken` rows of the part have been handed out. TN_END: the reader
+ * stops. */
 static tn_status end_batch(assembly *a, uint64_t taken, tn_error *err)
 {
     TN_TRY(tn_batch_builder_settle(a->builder, err));
@@ -617,7 +618,7 @@ static tn_status take_part(assembly *a, const tn_dealt *dealt, tn_error *err)
     return TN_OK;
 }
 
-/* The rows that wait for more to come go as they are, behind the part that was the last. */
+/* Hands out the rows that wait for more to come, after the last part. */
 static tn_status flush(assembly *a, tn_error *err)
 {
     if (a->builder == NULL) {

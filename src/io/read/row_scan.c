@@ -18,9 +18,9 @@
 typedef struct piece {
     tn_block block;
     tn_parsed parsed;
-    tn_bytes *raw; /* of each row */
+    tn_bytes *raw; /* the record of each row */
     uint32_t raw_max;
-    tn_status status; /* of the visitor, or of the memory for it */
+    tn_status status; /* result of the visitor, or no memory for it */
     tn_error err;
 } piece;
 
@@ -30,8 +30,8 @@ typedef struct pass {
     tn_row_scan_counts counts;
     tn_fileset *files;
     tn_block_reader *reader;
-    uint32_t part;     /* that the reader is in; files->n_parts: behind the last */
-    uint32_t n_pieces; /* of this round */
+    uint32_t part;     /* the part of the reader; files->n_parts: all are read */
+    uint32_t n_pieces; /* pieces of this round */
     piece piece[TN_ROW_SCAN_PIECES];
 } pass;
 
@@ -46,7 +46,7 @@ typedef struct probe {
     uint32_t blocks; /* parsed */
     double kept;     /* rows of them that training keeps, about where negatives are sampled */
     double taken;    /* their bytes on disk */
-    double values;   /* of their keys */
+    double values;   /* values of their keys */
     double n, bytes; /* all their rows, and what these take in memory */
     double clicks;
     double squares; /* sum over blocks of clicks^2 / rows */
@@ -69,7 +69,7 @@ static void fetch_round(pass *p)
     }
 }
 
-/* Rows and records stand in the same order, but some records are no rows. */
+/* Finds the record of each row. Both have the same order, but some records are no rows. */
 static tn_status find_raw(piece *out)
 {
     const tn_block *block = &out->block;
@@ -182,7 +182,7 @@ tn_status tn_row_scan_run(const tn_row_scan_in *in, const tn_row_scan_visitor *v
     return status;
 }
 
-/* A block at fault counts as far as it can be parsed: who trains on it will hear of it. */
+/* Parses a block. One at fault counts as far as it can be parsed; training reports the fault. */
 static void parse_probe(probe *p)
 {
     tn_parsed parsed = {.rows = p->rows};

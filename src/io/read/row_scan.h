@@ -25,8 +25,7 @@ typedef struct tn_row_scan_block {
     uint32_t piece;     /* 0 .. TN_ROW_SCAN_PIECES - 1 */
     const char *source; /* the file they stem from */
     const tn_rows *rows;
-    const tn_bytes *raw; /* rows->n: the records as they stand in the file, without what frames
-                          * them */
+    const tn_bytes *raw; /* rows->n: the records as they are in the file, without framing */
 } tn_row_scan_block;
 
 typedef struct tn_row_scan_visitor {
@@ -44,7 +43,7 @@ typedef struct tn_row_scan_visitor {
 
 typedef struct tn_row_scan_counts {
     uint32_t sources;
-    uint64_t bytes; /* of records, after decompression */
+    uint64_t bytes; /* bytes of records, after decompression */
     uint64_t rows, blank, bad, duplicate_key;
 } tn_row_scan_counts;
 
@@ -62,12 +61,12 @@ tn_status tn_row_scan_run(const tn_row_scan_in *in, const tn_row_scan_visitor *v
 
 /* Estimates for all data, from a sample of blocks; tn_row_scan_sample makes them. */
 typedef struct tn_row_sample {
-    double rows;      /* that training keeps; negative: not known */
+    double rows;      /* rows that training keeps; negative: not known */
     double all;       /* rows, also those that training leaves out */
-    double row_bytes; /* of a parsed row, in the mean */
-    double values;    /* of keys in a row, in the mean; of an x_j below 1 its share */
-    double order;     /* share of the variance of labels that lies between blocks of rows that stand
-                     together: about 0 of mixed rows, 1 of rows that are sorted by label */
+    double row_bytes; /* mean size of a parsed row */
+    double values;    /* mean number of keys in a row; an x_j below 1 counts as its value */
+    double order;     /* share of the variance of labels between blocks of neighbouring rows: about
+                       * 0 for mixed rows, 1 for rows that are sorted by label */
 } tn_row_sample;
 
 /* About how many rows of some files training keeps, without reading all of them.
@@ -76,7 +75,7 @@ typedef struct tn_row_sample {
  * parsed, and the share of rows in them is taken for all bytes. Either way the number depends on
  * the data and the options alone, not on threads or time. */
 
-enum { TN_ROW_SCAN_ESTIMATE_BLOCKS = 128 }; /* of 256 KiB: more are not looked at */
+enum { TN_ROW_SCAN_ESTIMATE_BLOCKS = 128 }; /* blocks of 256 KiB that are looked at, at most */
 
 tn_status tn_row_scan_sample(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
                              tn_row_sample *out, tn_error *err) TN_MUST_USE;

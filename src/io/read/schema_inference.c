@@ -159,7 +159,7 @@ static tn_status see_file(seen *s, const tn_schema *schema, const tn_fileset *fi
         }
     }
     tn_status status = block.damage || block.fault == TN_OK
-                           ? TN_OK /* who reads the data says what is wrong with them */
+                           ? TN_OK /* the reader of the data will report the fault */
                            : tn_fail(err, block.fault, "%s", block.err.text);
     tn_block_done(&block);
     tn_block_reader_free(reader);

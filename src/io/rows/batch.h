@@ -20,7 +20,7 @@ typedef struct tn_slot {
     float *value;     /* x_j, same length; NULL when all are 1 */
 } tn_slot;
 
-/* Where reading stands after a batch: what a checkpoint needs to go on behind it. */
+/* The position of reading after a batch, from which a run goes on. */
 typedef struct tn_progress {
     uint32_t epoch;
     uint32_t part;     /* place in the order of parts of this epoch (tn_reader_part); with a dealer:
@@ -34,14 +34,14 @@ typedef struct tn_batch {
     uint32_t n_slots;
     uint32_t n_numeric;
     uint32_t n_keys;     /* all slots together */
-    float *label;        /* rows; of data.target; above .5 is a click. NAN with `label: none` */
+    float *label;        /* rows; above .5 is a click. NAN with `label: none` */
     float *weight;       /* rows; NULL when all are 1 */
     float *numeric;      /* rows * n_numeric, after transforms */
     tn_slot *slot;       /* n_slots */
     uint64_t *group;     /* rows: key for GAUC; NULL unless data.group (or qid) is there */
     uint32_t *id_offset; /* rows + 1 into id_text; NULL unless record ids are wanted and there */
     char *id_text;
-    uint32_t *source;     /* rows: number of the file, and .. */
-    uint64_t *source_at;  /* .. byte offset of the record in it; NULL unless ids are wanted */
+    uint32_t *source;     /* rows: number of the file; NULL unless ids are wanted */
+    uint64_t *source_at;  /* rows: byte offset of the record in that file; likewise */
     tn_progress progress; /* after this batch */
 } tn_batch;

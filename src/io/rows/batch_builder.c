@@ -1,7 +1,7 @@
 /* batch_builder.c - from rows to slots.
  *
  *     rows     a b - d    a b c -        a row and its keys by slot
- *     slot 2   key  c     end  0 1       `end` of each row: behind its keys
+ *     slot 2   key  c     end  0 1       `end` of each row: after its keys
  *
  * Keys come as entries, or without them, from many rows at once (tn_bare).
  */
@@ -146,7 +146,7 @@ static inline void add_two(slot_column *two, uint32_t s, const bare_row *row, ui
     uint32_t b = two[1].n;
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t *keys = row[i].key;
-        const uint32_t *low = (const uint32_t *)(keys + 2) + s; /* of a grid of signs */
+        const uint32_t *low = (const uint32_t *)(keys + 2) + s; /* a grid of signs */
         uint64_t there = keys[0] >> s;
         uint64_t high = keys[1] >> s;
         first[a] = signs ? low[0] | (high & 1) << 32 : keys[1 + s];
@@ -357,7 +357,7 @@ static bool add_entries(tn_batch_builder *f, const tn_entry *entry, uint32_t n)
     return good;
 }
 
-/* Bytes of the record id behind those of the others; false: no memory. */
+/* Appends the bytes of a record id to those of the others; false: no memory. */
 static bool add_id(tn_batch_builder *f, const char *text, uint32_t size)
 {
     f->id_offset[f->batch.rows] = f->id_size;

@@ -32,6 +32,6 @@ tn_status tn_batch_builder_add(tn_batch_builder *f, const tn_rows *rows, uint32_
 tn_status tn_batch_builder_settle(tn_batch_builder *f, tn_error *err) TN_MUST_USE;
 uint32_t tn_batch_builder_rows(const tn_batch_builder *f);
 
-/* The batch, complete but for its progress; the builder is behind it until it is cleared. */
+/* Returns the batch, complete but for its progress. The builder holds it until it is cleared. */
 tn_batch *tn_batch_builder_end(tn_batch_builder *f);
 tn_batch_builder *tn_batch_builder_of(tn_batch *batch);

@@ -43,7 +43,7 @@ bool tn_rows_grow(void *at, uint32_t used, uint32_t need, size_t size, uint32_t 
     return true;
 }
 
-/* Room for `need` more entries, and behind them for absent keys. False: no memory. */
+/* Makes room for `need` more entries, and then for absent keys. False: no memory. */
 static bool rows_grow_entries(tn_rows *rows, uint32_t need)
 {
     struct rows_private *p = rows->private;
@@ -374,10 +374,10 @@ void tn_rows_rollback(tn_rows *rows)
 
 /* ---- rules that need all values of a slot: duplicates, max_len, absent, in this order ---- */
 
-/* Stands for the slot of an entry that leaves. */
+/* The slot of an entry that leaves. */
 #define GONE UINT32_MAX
 
-/* A sum of duplicates stays where the first one stood. */
+/* Adds a duplicate to the first one, which keeps its place. */
 static tn_fault merge(tn_rows *rows, uint32_t first, uint32_t again)
 {
     const tn_slot_spec *spec = rows->schema->slot[rows->entry[again].slot];
@@ -476,7 +476,7 @@ static void keep_values(tn_rows *rows)
     rows->n_entries = to;
 }
 
-/* Room for one key per slot was reserved behind the tokens. */
+/* Adds absent keys, for which room was reserved after the tokens. */
 static void fill_absent(tn_rows *rows)
 {
     const tn_schema *s = rows->schema;

@@ -6,8 +6,8 @@
  *                                             2        3   c  .5    row 1 begins here
  *     numeric  n * schema->n_numeric floats, row by row, after transforms
  *
- * A parser begins a row, adds what it finds, and ends it, or rolls it back. What lies between a
- * token and a key happens in here: types, salts, transforms and the rules of the slot. Memory is
+ * A parser begins a row, adds what it finds, and ends it, or rolls it back. Tokens
+ * become keys in here, by types, salts, transforms and the rules of the slot. Memory is
  * kept for the next block. One thread at a time.
  */
 #pragma once
@@ -33,16 +33,16 @@ typedef struct tn_entry {
 
 typedef struct tn_token { /* in tn_rows.text */
     uint32_t at;
-    uint32_t size; /* TN_TOKEN_NONE: nothing in the record stands behind it (`absent`) */
+    uint32_t size; /* TN_TOKEN_NONE: the record has no such text (`absent`) */
 } tn_token;
 
 typedef struct tn_parsed_row {
-    float label;    /* of data.target; NAN with `label: none` */
+    float label;    /* NAN with `label: none` */
     float weight;   /* 1 when none is given */
-    uint32_t first; /* of its entries; tn_rows_end_of is behind the last */
+    uint32_t first; /* its first entry; tn_rows_end_of is one after the last */
     tn_token id;    /* record id; size 0: none */
     uint64_t group; /* sign of data.group, or the qid */
-    uint64_t at;    /* where the record begins in its source; set by the reader */
+    uint64_t at;    /* begin of the record in its source, set by the reader */
 } tn_parsed_row;
 
 /* Limits |x_j|: a step squares gradients of x_j, and a float32 ends at 3.4e38. */
@@ -83,7 +83,7 @@ typedef struct tn_rows {
     uint32_t text_size;
     tn_token *token;         /* n_entries: the text each came from; NULL unless signs are kept */
     tn_token *numeric_token; /* n * n_numeric, likewise */
-    uint64_t duplicate_key;  /* tf.Example: names that stood twice */
+    uint64_t duplicate_key;  /* tf.Example: names that came twice */
     struct rows_private *private; /* io/rows/rows_parsing.h */
 } tn_rows;
 
@@ -92,7 +92,8 @@ enum {
     TN_ROWS_SIGNS = 2, /* and the text of every token, so that rows can be written again */
     TN_ROWS_BARE = 4,  /* may come without entries; see tn_bare */
 };
-/* `schema` must outlive it; `keep` is TN_ROWS_x or 0. On failure *out is NULL. */
+/* Makes an empty block. `schema` must outlive it; `keep` is TN_ROWS_x or 0. On failure *out is
+ * NULL. */
 tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep,
                       tn_error *err) TN_MUST_USE;
 void tn_rows_free(tn_rows *rows);  /* NULL is fine */
@@ -103,7 +104,7 @@ static inline uint32_t tn_rows_end_of(const tn_rows *rows, uint32_t i)
     return i + 1 < rows->n ? rows->row[i + 1].first : rows->n_entries;
 }
 
-/* Rows of weight: the others change nothing, nor how far a look at data goes. */
+/* Counts the rows that have a weight; the others change nothing. */
 static inline uint64_t tn_rows_that_count(const tn_rows *rows)
 {
     uint64_t n = 0;
@@ -116,12 +117,12 @@ static inline uint64_t tn_rows_that_count(const tn_rows *rows)
 /* Makes room for whatever a record of that many bytes can hold. The new row is rows->row[rows->n]
  * and counts once it is ended. TN_E_MEMORY, TN_E_LIMIT (2^31 of anything in one block). */
 tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err) TN_MUST_USE;
-/* Room for one more value of the open row, where its size is not known when it begins. */
+/* Makes room for one more value of the open row, whose size was not known when it began. */
 tn_status tn_rows_more(tn_rows *rows, tn_error *err) TN_MUST_USE;
 
-/* One value of a slot or numeric column, never a null one; `x` is its x_j. int64 features are
- * reinterpreted for `id`; a real goes only where a number is wanted (tn_spec_is_number), and one
- * that is a float32 stands for what tn_transform_of_single says. */
+/* Add one value of a slot or numeric column, never a null one; `x` is its x_j. int64 features are
+ * reinterpreted for `id`. A real is for specs that want a number (tn_spec_is_number); one that is a
+ * float32 means what tn_transform_of_single returns. */
 tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text, size_t size,
                        float x) TN_MUST_USE;
 tn_fault tn_rows_integer(tn_rows *rows, const tn_slot_spec *spec, int64_t value,
@@ -133,7 +134,8 @@ tn_fault tn_rows_label_number(tn_rows *rows, double value) TN_MUST_USE;
 tn_fault tn_rows_weight(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 tn_fault tn_rows_weight_number(tn_rows *rows, double value) TN_MUST_USE;
 void tn_rows_group(tn_rows *rows, uint64_t sign);
-/* By the type of the slot that reads the column; without one an id, or what is hashed. */
+/* Reads the group by the type of the slot that reads the column; without one as an id, else the
+ * text is hashed. */
 void tn_rows_group_text(tn_rows *rows, const char *text, size_t size);
 tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 
@@ -162,15 +164,15 @@ typedef struct tn_bare {
     bool signs; /* the grid is of signs */
 } tn_bare;
 
-/* Of a row of a grid of signs. */
+/* Returns the sign of a slot in a row of a grid of signs. */
 static inline uint64_t tn_bare_sign(const uint64_t *row, uint32_t slot)
 {
     const uint32_t *low = (const uint32_t *)(row + 2);
     return low[slot] | (row[1] >> slot & 1) << 32;
 }
 
-/* NULL: the rows stand in tn_rows.entry. */
+/* Returns the grid; NULL: the rows have entries. */
 const tn_bare *tn_rows_bare(const tn_rows *rows);
 
-/* The key of a slot in row i of a grid whose mask says that there is one. */
+/* Returns the key of a slot in row i of a grid, whose mask says that there is one. */
 uint64_t tn_rows_grid_key(const tn_rows *rows, uint32_t i, uint32_t slot);

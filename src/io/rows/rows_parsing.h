@@ -13,28 +13,28 @@
 typedef struct tn_span {
     const char *text;
     uint32_t size;
-    uint32_t at; /* where it begins in the record, for messages */
+    uint32_t at; /* its begin in the record, for messages */
     bool quoted;
     bool found;
 } tn_span;
 
 #define TN_ROWS_ITEMS_MAX (UINT32_C(1) << 31)
 
-/* Memory behind tn_rows_bare. */
+/* Memory of tn_rows_bare. */
 struct rows_bare {
     tn_bare now; /* key NULL: rows are not bare */
     uint64_t *grid;
     uint32_t grid_max; /* rows */
     bool grids;        /* parsers may make grids */
-    bool wide;         /* .. but not of signs: one was too large, in this block or before */
+    bool wide;         /* a sign was too large, now or before: no grids of signs */
 };
 
-/* An entry of a tf.Example as it stood in its place last time: io/format/tfexample_fast.c. */
+/* The last entry of a tf.Example in some place: io/format/tfexample_fast.c. */
 typedef struct tn_tf_shape {
     uint32_t name;            /* 0 at first; never decides a result */
     uint64_t head, head_mask; /* its first eight bytes, if its value had none */
     uint64_t more, more_mask; /* the next eight */
-    uint32_t value_at;        /* 0: none has stood there */
+    uint32_t value_at;        /* 0: there was none yet */
     uint32_t spec;
 } tn_tf_shape;
 
@@ -45,22 +45,21 @@ struct rows_private {
     uint32_t entries_max;
     uint32_t numeric_max; /* rows whose numbers have room */
     uint32_t text_max;
-    uint32_t
-        entries_end; /* of the open row: here tokens end, for absent keys there is room behind */
-    uint32_t text_first; /* of the open row */
-    uint32_t serial;     /* of the open row; never 0 */
-    uint32_t *seen;      /* n_specs: serial of the last row that gave this number */
-    uint32_t *count;     /* n_slots: values in the open row */
-    uint32_t *skip;      /* n_slots */
-    uint32_t *table;     /* places of keys, for duplicates; 0: free */
+    uint32_t entries_end; /* end of room for tokens of the open row; absent keys follow */
+    uint32_t text_first;  /* begin of the text of the open row */
+    uint32_t serial;      /* number of the open row; never 0 */
+    uint32_t *seen;       /* n_specs: serial of the last row that gave this number */
+    uint32_t *count;      /* n_slots: values in the open row */
+    uint32_t *skip;       /* n_slots */
+    uint32_t *table;      /* places of keys, for duplicates; 0: free */
     uint32_t table_max;
-    tn_span *span; /* scratch of parsers, which grow it, as the last row left it .. */
+    tn_span *span; /* scratch of parsers, which grow it, as the last row left it */
     uint32_t spans_max;
-    tn_tf_shape *shape; /* .. likewise, of the first entries of a record */
+    tn_tf_shape *shape; /* the same for the first entries of a record */
     uint32_t shapes_max;
-    tn_text scratch; /* of parsers, until the next row */
+    tn_text scratch; /* used by parsers until the next row */
     const tn_delimiter_masks *marks;
-    uint16_t *place; /* of marks, behind one in front of the line */
+    uint16_t *place; /* places of marks, after one before the line */
     uint32_t places_max;
     tn_token_vectors lanes; /* scratch of parsers */
 };
@@ -86,7 +85,7 @@ tn_fault tn_rows_read_x(const tn_slot_spec *spec, const char *text, size_t size,
 tn_fault tn_rows_read_number(const tn_slot_spec *spec, const char *text, size_t size,
                              double *v) TN_MUST_USE;
 
-/* An entry for each spec whose lane is not empty, by the key that stands in it. */
+/* Adds an entry for each spec whose lane is not empty, with the key in it. */
 void tn_rows_put_lanes(tn_rows *rows);
 
 /* Room for `n` rows and the most that a parser may make of their keys without entries; less is
@@ -97,11 +96,11 @@ void tn_rows_expect(tn_rows *rows, uint32_t n);
  * memory, and all is as it was. */
 bool tn_rows_grow(void *at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);
 
-/* Copies bytes behind the others; false: no memory. */
+/* Appends bytes to the text; false: no memory. */
 bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out);
 
-/* Room for the places of the marks of a line of at most TN_DELIMITER_MASKS_LINE_MAX bytes. What
- * lies in front of the first field, as if a mark stood there, is at [0]: a field begins at
+/* Returns room for the places of the marks of a line of at most TN_DELIMITER_MASKS_LINE_MAX bytes.
+ * [0] is the place before the first field, as if a mark were there: a field begins at
  * (uint16_t)(place[i] + 1) and ends at place[i + 1]. NULL: no memory. */
 uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes);
 

@@ -55,8 +55,8 @@ static size_t whole_part(const char *text, size_t size)
     return whole ? size - zeros - 1 : 0;
 }
 
-/* The plain integer that the field stands for, within it or static; size 0: it is missing; failed:
- * it is none of the above. */
+/* Returns the plain integer that the field means, within it or static; size 0: it is missing;
+ * failed: it is none of the above. */
 static tn_bytes frame_plain(const char *text, size_t size)
 {
     size_t digits = whole_part(text, size);

@@ -1,7 +1,7 @@
 /* dataopts.h - the sections `data:` and `slots:` of a configuration, as structs and option tables.
  *
- * The words are those of docs/config.md. What the model does with a slot (dim, pool, optimizer, ..)
- * stands in the same list but is read by train/: io only carries it.
+ * The words are those of docs/config.md. Options of the model for a slot (dim, pool, optimizer,
+ * ..) are in the same list, but are read by train/: io only carries them.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ typedef struct tn_data_opts {
     tn_strs train, valid, test;
     uint32_t compression;
     const tn_tree *label; /* column name, {column, values | threshold}, or none */
-    uint32_t label_slots; /* that read its column, or that of the weight */
+    uint32_t label_slots; /* whether slots may read its column, or that of the weight */
     const char *weight;
     const char *group;
     const char *record_id;
@@ -62,11 +62,11 @@ typedef struct tn_data_opts {
     bool row_norm;
     bool next;     /* set by train/: `valid` was the word next, and is empty now */
     bool again;    /* set by the program: a day that is learned, or lies before one */
-    uint32_t held; /* set by train/: `valid` held back rows of `train`, whose paths it has now .. */
-    double held_part; /* .. this part of them (io/read/held_rows.h) */
+    uint32_t held; /* set by train/: `valid` is rows held back of `train`, whose paths it has now */
+    double held_part; /* set by train/: the part of rows that is held (io/read/held_rows.h) */
     uint64_t record_bytes_max;
     uint64_t part_bytes; /* parts are cut near this size */
-    uint32_t changed;    /* of train/, when the files are others than before */
+    uint32_t changed;    /* for train/, when the files are others than before */
     uint32_t n_days;     /* set by train/ */
 
     /* A run over days (train/config/days.h). */
@@ -74,13 +74,13 @@ typedef struct tn_data_opts {
     uint64_t valid_rows;
     const char *done;
     const char *wait;    /* a duration, or inf */
-    const char *secrets; /* a file for data behind a URI: extra/remote/secrets.h */
+    const char *secrets; /* a file for data of a store: extra/remote/secrets.h */
     /* Set by train/ from these, and `train` to the files of one day: */
     tn_strs pattern;     /* `train` as it is written; n 0: no run over days */
-    const uint32_t *day; /* that `days` names, ascending; n_days */
+    const uint32_t *day; /* n_days: the days that `days` names, ascending */
     double wait_s;       /* INFINITY: for ever */
-    bool ordered;        /* rows stand in the order of their labels, and no window mixes all */
-    tn_target target;    /* of the loss: set by the program, no option */
+    bool ordered;        /* rows have the order of their labels, and no window mixes all */
+    tn_target target;    /* target of the loss: set by the program, no option */
 } tn_data_opts;
 
 enum { TN_HELD_NONE, TN_HELD_SHARE, TN_HELD_LAST };

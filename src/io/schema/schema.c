@@ -14,7 +14,7 @@
 
 enum {
     NAME_MAX_BYTES = 255,
-    SPEC_BYTES = 192 /* of all tables of columns, for a slot and its two names */
+    SPEC_BYTES = 192 /* bytes in all tables of columns for a slot and its two names */
 };
 
 /* The schema under construction; `s` is what will be handed out. */
@@ -520,7 +520,7 @@ static void fault_at(const tn_binder *b, const tn_slot_spec *spec, const char *t
     tn_diag_error(b->diag, &at, "slot '%s' %s", spec->name, text);
 }
 
-/* What a field number of the data is ahead of that of its slot. */
+/* Returns the field number of the data that is 0 in slots. */
 static uint32_t field_base(const tn_schema *s)
 {
     return strcmp(s->data->format, "libfm") == 0 ? s->index_base : 0;

@@ -62,7 +62,7 @@ typedef struct tn_slot_spec {
     uint32_t max_len;   /* 0: no limit */
     bool keep_last;
     bool absent_key; /* no value: the key of the empty text instead of an empty slot */
-    float absent;    /* `as: value`: stands for a missing number, not transformed */
+    float absent;    /* `as: value`: a missing number, not transformed */
     uint32_t duplicates;
     bool drop_zero;
     bool non_finite_absent;
@@ -81,7 +81,7 @@ static inline bool tn_spec_is_number(const tn_slot_spec *spec)
     return spec->as != TN_AS_KEY || spec->transform.kind != TN_TRANSFORM_IDENTITY;
 }
 
-/* What a label is: data.label, read. */
+/* The rule for labels: data.label, read. */
 typedef struct tn_label_rule {
     const char *column;
     bool none;
@@ -107,20 +107,19 @@ typedef struct tn_columns {
     uint32_t label, weight, group, record_id; /* TN_NOWHERE: nothing reads one */
     uint32_t *spec;                           /* n_specs: the name it reads */
     uint32_t *values;                         /* n_specs: the name of its x_j, or TN_NOWHERE */
-    uint32_t readers_max;                     /* of one name, at most */
-    uint64_t *word;          /* of a name: its first eight bytes, zeros behind a shorter one */
-    uint32_t *only;          /* of a name: the spec that alone reads it, or TN_NOWHERE */
-    bool alone;              /* so are the names of all specs */
-    uint32_t *fast_path_end; /* n_specs: the first spec behind it of another fast path */
+    uint32_t readers_max;                     /* most specs that read one name */
+    uint64_t *word;          /* n: first eight bytes of the name, with zeros after a shorter one */
+    uint32_t *only;          /* n: the spec that alone reads the name, or TN_NOWHERE */
+    bool alone;              /* every spec reads a name alone */
+    uint32_t *fast_path_end; /* n_specs: the next spec of another fast path */
     uint32_t *slot;          /* n_specs: as in the spec */
     uint64_t *salt;          /* n_specs: likewise */
-    uint64_t *slot_salt;     /* n_slots: of the spec of each slot */
-    uint32_t mask;           /* of `table`: places hold a number + 1, or 0 */
+    uint64_t *slot_salt;     /* n_slots: salt of the spec of each slot */
+    uint32_t mask;           /* size of `table` - 1; places hold a number + 1, or 0 */
     uint32_t *table;
-    uint32_t
-        n_fields; /* the spec of a field number, as the data have it, below this, or TN_NOWHERE */
-    const uint32_t *spec_of_field;
-    uint32_t n_ranges; /* libsvm: specs in ascending order of their ranges */
+    uint32_t n_fields;
+    const uint32_t *spec_of_field; /* n_fields: spec of a field number of data, or TN_NOWHERE */
+    uint32_t n_ranges;             /* libsvm: specs in ascending order of their ranges */
     const uint32_t *spec_by_range;
 } tn_columns;
 
@@ -128,7 +127,7 @@ typedef struct tn_schema {
     const tn_data_opts *data;
     uint32_t n_specs;
     const tn_slot_spec *spec; /* everything in `slots:`, in its order */
-    uint32_t n_slots;         /* those with keys: the slots of a batch */
+    uint32_t n_slots;         /* slots with keys, which a batch has */
     const tn_slot_spec *const *slot;
     uint32_t n_numeric;
     const tn_slot_spec *const *numeric;
@@ -174,7 +173,7 @@ uint32_t tn_columns_of_index(const tn_columns *columns, const tn_schema *schema,
 
 /* From text or a number to a label. False: it is none, or not one of the target. */
 bool tn_label_of_number(const tn_label_rule *rule, double y, float *out);
-/* For what most labels are: 0 or 1, under a rule that leaves them as they are. */
+/* Reads a label of the usual kind: 0 or 1, under a rule that leaves them as they are. */
 static inline bool tn_label_of_bit(const tn_label_rule *rule, char c, float *out)
 {
     bool unchanged = rule->n_values == 0 && isnan(rule->threshold);

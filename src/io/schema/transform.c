@@ -210,7 +210,7 @@ static const struct {
     {TN_TRANSFORM_WEEKDAY, false, read_plain},    {TN_TRANSFORM_WEEKEND, false, read_plain},
 };
 
-/* `name` alone, or with what stands behind its colon. */
+/* Reads `name` alone, or with the value after its colon. */
 static bool read_named(tn_transform *out, const tn_tree *at, const char *name, const tn_tree *more,
                        const tn_binder *b)
 {
@@ -240,7 +240,7 @@ bool tn_transform_read(tn_transform *out, const tn_tree *tree, const tn_binder *
         return true;
     }
     if (tn_transform_parts(tree, false) > 0) {
-        out->kind = TN_TRANSFORM_BUCKETS; /* whose bounds the data will give */
+        out->kind = TN_TRANSFORM_BUCKETS; /* the data will give the bounds */
         return true;
     }
     if (tree->kind == TN_TREE_SCALAR) {
@@ -318,7 +318,7 @@ double tn_transform_of_single(const tn_transform *t, float v)
 
 #define YYMMDDHH_END 1e8
 #define UNIX_FIRST 631152000.0 /* 1990-01-01; what is between is a mistake (114102100) */
-#define UNIX_END 1e11          /* of the year 5138; milliseconds are above */
+#define UNIX_END 1e11          /* a time in 5138; milliseconds are above */
 
 typedef struct date {
     uint32_t year, month, day, hour;
@@ -379,7 +379,7 @@ static uint64_t number_sign(tn_transform_kind kind, double v)
                      (uint32_t)(seconds % DAY / HOUR));
 }
 
-/* Takes `n` digits off the text, behind one of `marks` unless that is "". */
+/* Takes one of `marks`, unless that is "", and `n` digits off the text. */
 static bool take_part(tn_bytes *text, const char *marks, uint32_t n, uint32_t *out)
 {
     tn_bytes rest = *text;
@@ -401,7 +401,7 @@ static bool take_part(tn_bytes *text, const char *marks, uint32_t n, uint32_t *o
     return digit != NULL;
 }
 
-/* Reads a time behind its hour: :15 :15:07 :15:07.25, then nothing, Z, +02, +0200 or +02:00. */
+/* Reads a time after its hour: :15 :15:07 :15:07.25, then nothing, Z, +02, +0200 or +02:00. */
 static bool is_time_end(tn_bytes text)
 {
     uint32_t part = 0;

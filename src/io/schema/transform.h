@@ -72,8 +72,8 @@ static inline bool tn_transform_is_date(const tn_transform *t)
     return t->kind >= TN_TRANSFORM_HOUR;
 }
 
-/* Whether v is rounded to a float32 first: of what is an input of the graph up to rounding, and of
- * what is calculated from numbers below 2^24, which tell whole ones apart as float32, too. */
+/* Returns whether v is rounded to a float32 first. Inputs of the graph are so up to rounding, and
+ * numbers below 2^24 that are calculated with, since float32 has all whole ones of them. */
 static inline bool tn_transform_rounds(const tn_transform *t, double v)
 {
     const bool as_is = t->kind == TN_TRANSFORM_IDENTITY ||
@@ -87,8 +87,8 @@ bool tn_transform_takes(const tn_transform *t, double v);
 /* The sign of a text that is a date; false: it is none. */
 bool tn_transform_date(const tn_transform *t, const char *text, size_t size, uint64_t *out);
 
-/* Returns the double that a float32 stands for: .7 is a little less as a float32, and meets a
- * bound of .7. */
+/* Returns the double that a float32 means: .7 is a little less as a float32, and meets a bound of
+ * .7. */
 double tn_transform_of_single(const tn_transform *t, float v);
 
 /* Undefined for a v that it does not take. */

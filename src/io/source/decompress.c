@@ -25,7 +25,8 @@ typedef struct codec {
     void (*end)(tn_decompressor *d); /* NULL: nothing but memory */
     /* Makes ready for another member; NULL: nothing to do. */
     tn_unpacked (*again)(tn_decompressor *d);
-    /* Takes bytes of `in` from `at` on, puts *made into `out`; TN_UNPACKED_END: behind a member. */
+    /* Takes bytes of `in` from `at` on, puts *made into `out`; TN_UNPACKED_END: a member has ended.
+     */
     tn_unpacked (*step)(tn_decompressor *d, unsigned char *out, size_t room, size_t *made);
 } codec;
 
@@ -37,9 +38,9 @@ struct tn_decompressor {
     const codec *codec;
     void *state; /* the codec's */
     uint32_t n;  /* members begun */
-    bool ended;  /* behind a member, or in front of the first */
+    bool ended;  /* between two members, or before the first */
     bool source_ended;
-    uint64_t before; /* bytes of the source in front of `in` */
+    uint64_t before; /* bytes of the source before `in` */
     size_t at, to;
     unsigned char in[INPUT_BYTES];
 };
@@ -264,7 +265,7 @@ static const codec lz4_codec = {lz4_begin, lz4_end, NULL, lz4_step};
 /* ---- snappy, framed ---- */
 
 enum {
-    CHUNK_HEAD = 4, /* u8 kind, u24 bytes behind */
+    CHUNK_HEAD = 4, /* u8 kind, u24 bytes that follow */
     CHUNK_CRC = 4,  /* masked, of the plain bytes */
     CHUNK_PLAIN = 1 << 16,
     CHUNK_BYTES = 32 + CHUNK_PLAIN + CHUNK_PLAIN / 6, /* snappy_max_compressed_length */
@@ -282,8 +283,8 @@ typedef struct snappy {
     SNAPPY_CALLS(MEMBER)
     bool begun;      /* the mark was there */
     size_t have;     /* bytes of the chunk, its head included */
-    size_t skip;     /* of a chunk that is passed over */
-    size_t from, to; /* of `plain` */
+    size_t skip;     /* bytes left of a chunk that is passed over */
+    size_t from, to; /* range of `plain` that is not handed out yet */
     char chunk[CHUNK_HEAD + CHUNK_CRC + CHUNK_BYTES];
     char plain[CHUNK_PLAIN];
 } snappy;
@@ -331,7 +332,7 @@ static tn_unpacked open_chunk(snappy *s)
                                                                        : TN_UNPACKED_CORRUPT;
 }
 
-/* Whether a chunk with this head may stand here. */
+/* Checks whether a chunk with this head may be here. */
 static tn_unpacked check_head(snappy *s)
 {
     const unsigned char kind = (unsigned char)s->chunk[0];
@@ -391,7 +392,7 @@ static tn_unpacked snappy_step(tn_decompressor *d, unsigned char *out, size_t ro
     *made = s->to - s->from < room ? s->to - s->from : room;
     memcpy(out, s->plain + s->from, *made);
     s->from += *made;
-    /* it may end behind any chunk */
+    /* it may end after any chunk */
     return s->from == s->to && s->have == 0 && s->skip == 0 ? TN_UNPACKED_END : TN_UNPACKED_SOME;
 }
 

@@ -5,8 +5,8 @@
  *     TN_TRY(tn_decompressor_read(d, &from, buffer, size, &n, err));      n 0: the end
  *
  * Members of gzip, frames of zstd and lz4, and streams of snappy may follow one another. A source
- * that ends within one is truncated, which is an error and no end; what comes behind a zlib stream
- * is one, too. Checksums are verified, but of lz4 and zstd where the writer left them out.
+ * that ends within one is truncated, which is an error and no end; bytes after a zlib stream are
+ * one, too. Checksums are verified, but of lz4 and zstd where the writer left them out.
  *
  * Libraries are loaded when a file needs them: libzstd, liblz4, libsnappy; and libisal for gzip and
  * zlib, which zlib inflates where it is not installed, at a third of the rate. A window of zstd may
@@ -29,7 +29,7 @@ typedef struct tn_decompress_from {
     void *arg;
 } tn_decompress_from;
 
-/* What a step of unpacking has come to. */
+/* The result of a step of unpacking. */
 typedef enum tn_unpacked {
     TN_UNPACKED_SOME,
     TN_UNPACKED_END, /* the stream may end here */
@@ -42,7 +42,7 @@ typedef enum tn_unpacked {
 
 /* How a format packs its records (tn_format.container). */
 typedef struct tn_container {
-    const char *name; /* of the format */
+    const char *name; /* name of the format */
     /* Allocates the state, which the caller frees, also on failure. A block may have `record_max`
      * bytes when it is unpacked. TN_E_CONFIG: a library is not installed. */
     tn_status (*open)(void **state, uint64_t record_max, tn_error *err);

@@ -14,8 +14,9 @@ static tn_status refuse_to_read(const char *path, bool *out, tn_error *err)
     return tn_uri_is(path) ? tn_fail(err, TN_E_DATA, "'%s': " TN_ABSENT_FORM, path, "URIs") : TN_OK;
 }
 
-static tn_status refuse_to_write(const char *uri, tn_error *err)
+static tn_status refuse_to_write(const char *uri, bool is_file, tn_error *err)
 {
+    (void)is_file;
     return tn_fail(err, TN_E_CONFIG, "'%s': " TN_ABSENT_FORM, uri, "URIs");
 }
 
@@ -39,7 +40,6 @@ static void close_nothing(tn_remote *r)
 static const tn_remote_kind none = {.is = refuse_to_read,
                                     .close = close_nothing,
                                     .check_target = refuse_to_write,
-                                    .check_file = refuse_to_write,
                                     .check_hosts = check_nothing};
 
 static const tn_remote_kind *const kinds[] = {

@@ -37,7 +37,7 @@
  *     s3://BUCKET/KEY  gs://BUCKET/KEY           one PUT, or parts put together: never half there
  *     webhdfs://HOST:PORT/PATH  swebhdfs://..    a hidden file beside, which is renamed
  *
- *     TN_TRY(tn_remotes()->check_target("s3://models/a/dict.tnd", err));    asks nobody
+ *     TN_TRY(tn_remotes()->check_target("s3://models/a/dict.tnd", false, err));  asks nobody
  *     TN_TRY(tn_remotes()->open(&r, data->secrets, err));
  *     TN_TRY(tn_remotes()->put(r, "/tmp/dict.tnd", "s3://models/a/dict.tnd", stop, err));
  *
@@ -114,10 +114,9 @@ typedef struct tn_remote_kind {
     tn_status (*stream_read)(tn_remote_stream *s, void *data, size_t size, size_t *n,
                              tn_error *err);
 
-    /* Check the URI of a folder that gets files, and of a file. TN_E_CONFIG: it is no URI, names no
+    /* Checks the URI of a folder that gets files, or of a file. TN_E_CONFIG: it is no URI, names no
      * file, has a secret, is a pattern, or of a store that is not written to. */
-    tn_status (*check_target)(const char *uri, tn_error *err);
-    tn_status (*check_file)(const char *uri, tn_error *err);
+    tn_status (*check_target)(const char *uri, bool is_file, tn_error *err);
 
     /* Sends the file at `path`, which must not change meanwhile. TN_E_IO: it cannot be read, or the
      * store refuses it or cannot be reached; TN_E_CONFIG as above; TN_E_STOPPED when *stop (NULL:

@@ -189,7 +189,7 @@ static tn_status file_read(const tn_source *s, void *data, size_t size, size_t *
     return TN_OK;
 }
 
-/* Of tn_decompress_from: bytes of the file. */
+/* Is tn_decompress_from.read: reads bytes of the file. */
 static tn_status read_compressed(void *arg, void *data, size_t size, size_t *n, tn_error *err);
 
 /* Fills `data` from the file, or with what is inflated; fewer bytes only at the end. */
@@ -226,7 +226,7 @@ static tn_status read_traced(tn_source *s, bool inflated, char *data, size_t siz
     return status;
 }
 
-/* What was peeked at comes first. */
+/* Reads bytes of the file; those that were peeked at come first. */
 static tn_status read_file(tn_source *s, void *data, size_t size, size_t *n, tn_error *err)
 {
     size_t have = s->ahead_to - s->ahead_from;
@@ -286,7 +286,7 @@ tn_status tn_source_decompress(tn_source *source, uint32_t compression, tn_error
                                source->record_max, source->path, err);
 }
 
-/* ---- what the first bytes tell ---- */
+/* ---- the compression by the first bytes ---- */
 
 static bool begins_with(tn_bytes first, const char *mark, size_t size)
 {
@@ -318,8 +318,8 @@ tn_status tn_compression_of(tn_bytes first, bool binary, const char *path, uint3
     static const struct {
         const char *mark;
         size_t size;
-        uint32_t compression; /* NONE: TNet does not read it .. */
-        const char *name;     /* .. so it is named, and what makes a file of it that is read */
+        uint32_t compression; /* NONE: TNet does not read it */
+        const char *name;     /* its name, if it is not read; `hint` makes a file that is */
         const char *hint;
     } known[] = {
         {"\x1f\x8b\x08", 3, TN_COMPRESSION_GZIP, NULL, NULL},

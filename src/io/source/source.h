@@ -1,4 +1,4 @@
-/* source.h - a stream of bytes from somewhere: a file, standard input, an object behind a URI;
+/* source.h - a stream of bytes from somewhere: a file, standard input, an object of a store;
  * decompressed where asked for.
  *
  *     tn_source *s = NULL;
@@ -39,7 +39,7 @@ tn_status tn_source_open_object(tn_source **out, tn_remote *remote, const tn_rem
                                 uint64_t from, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
 void tn_source_close(tn_source *source); /* NULL is fine */
 
-/* Of an object, nothing behind byte `until` is fetched before it is asked for. */
+/* Fetches no byte of an object from `until` on before it is asked for. */
 void tn_source_until(tn_source *source, uint64_t until);
 
 /* Reading and inflating become spans of this lane, the reading thread's; NULL: they do not. */

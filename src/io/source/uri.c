@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NAME_MAX_BYTES = 64 }; /* of a parameter's name; those of secrets are shorter */
+enum { NAME_MAX_BYTES = 64 }; /* no name of a secret parameter is as long */
 
 static bool is_letter(char c)
 {
@@ -131,7 +131,7 @@ static bool is_word(tn_bytes text, const char *word)
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-/* An '@' stands in front of a host, but in abfs between container and account. */
+/* Checks the host. An '@' precedes it, but in abfs separates container and account. */
 static tn_status check_host(const tn_uri *u, tn_error *err)
 {
     const bool abfs = is_word(u->scheme, "abfs") || is_word(u->scheme, "abfss");

@@ -1,11 +1,11 @@
-/* uri.h - a URI taken apart, and texts made fit to stand in one.
+/* uri.h - a URI taken apart, and texts encoded for one.
  *
  *     s3://logs/day=1/part-*.tsv       scheme "s3", host "logs", path "day=1/part-*.tsv"
  *     http://h:80/a/b.tsv?v=3          scheme "http", host "h:80", path "a/b.tsv", query "v=3"
  *     abfs://c@a.dfs.core.windows.net/x              host "c@a.dfs.core.windows.net", path "x"
  *
  * Only http(s) has a query; elsewhere '?' is a pattern. Secrets in a URI are refused, because it
- * stands in configurations, checkpoints and messages: a user, a password, and parameters that sign
+ * is in configurations, checkpoints and messages: a user, a password, and parameters that sign
  * or grant (sig, X-Amz-Signature, token ..). Pure functions on bytes: any thread.
  */
 #pragma once

@@ -20,8 +20,7 @@ enum { LOOK = 64 };
 static inline uint16_t *put_marks_plain(uint16_t *to, uint64_t mask, uint32_t base)
 {
     enum { AT_ONCE = 16 };
-    const uint64_t none = UINT64_C(1)
-                          << 63; /* what is written behind the last bit does not count */
+    const uint64_t none = UINT64_C(1) << 63; /* places after the last bit do not count */
     uint32_t n = (uint32_t)__builtin_popcountll(mask);
     for (uint32_t done = 0;; done += AT_ONCE) {
         for (uint32_t i = 0; i < AT_ONCE; i++) {
@@ -110,7 +109,7 @@ TARGET static inline uint16_t *put_marks_avx2(uint16_t *to, uint64_t mask, uint3
     uint32_t n = (uint32_t)_mm_popcnt_u64(mask);
     for (uint32_t done = 0;; done += AT_ONCE) {
         for (uint32_t i = 0; i < AT_ONCE; i++) {
-            to[done + i] = (uint16_t)(base + (uint32_t)_tzcnt_u64(mask)); /* 64 behind the last */
+            to[done + i] = (uint16_t)(base + (uint32_t)_tzcnt_u64(mask)); /* 64 after the last */
             mask = _blsr_u64(mask);
         }
         if (done + AT_ONCE >= n) {

@@ -1,4 +1,4 @@
-/* delimiter_masks.h - where the bytes stand that separate the fields of a line, 64 bytes at a look.
+/* delimiter_masks.h - places of the bytes that separate the fields of a line, 64 bytes at a look.
  *
  *     line    1 \t 2 \t \t 6 8 f d \r        odd: true, there is a '\r'
  *     at        1    3  4
@@ -28,7 +28,7 @@
 enum {
     TN_DELIMITER_MASKS_LINE_MAX =
         65472, /* bytes of a line: places fit 16 bits, with those of one look more */
-    TN_DELIMITER_MASKS_SPARE = 64, /* places behind the last one that may be written as well */
+    TN_DELIMITER_MASKS_SPARE = 64, /* places after the last one that may be written as well */
 };
 
 typedef struct tn_delimiter_masks {

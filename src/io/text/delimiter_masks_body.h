@@ -1,10 +1,10 @@
 /* delimiter_masks_body.h - the loops over a line, included once per set of delimiter_masks.c.
  *
- * Before: TARGET, the attributes of the set; SET(name), which puts the set's name behind a name;
+ * Before: TARGET, the attributes of the set; SET(name), which appends the set's name to a name;
  * SET(field_mask)(p, mark, odd) and SET(pair_mask)(p, odd), which look at 64 bytes, give a bit for
  * each mark and set bits of *odd, or else LANES, the bytes of a vector, and BITS(x), the top bits
  * of its bytes; SET(put_marks)(to, mask, base), which writes the places of the bits of a mask, 64
- * places at most, and returns what is behind those that count. After: SET(find_marks)().
+ * places at most, and returns the end of those that count. After: SET(find_marks)().
  */
 #ifdef TARGET
 

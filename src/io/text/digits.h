@@ -24,7 +24,7 @@ static inline uint32_t tn_digits8(uint64_t word, uint64_t *out)
     return n;
 }
 
-/* Takes the digits at `p`; returns what is behind them. Right up to 19 digits. */
+/* Takes the digits at `p`; returns the end of them. Right up to 19 digits. */
 static inline const char *tn_take_digits(const char *p, const char *end, uint64_t *out)
 {
     static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};

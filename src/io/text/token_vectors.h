@@ -23,7 +23,7 @@ enum {
 typedef struct tn_token_vectors {
     uint64_t *low, *high, *highest, *size, *sign, *bad; /* in one block of memory */
     uint64_t *salt;                                     /* for tn_token_vectors_keys_each */
-    uint64_t *tag;                                      /* what the parser wants to remember */
+    uint64_t *tag;                                      /* free for the parser */
     uint32_t room;
 } tn_token_vectors;
 
@@ -33,13 +33,13 @@ void tn_token_vectors_done(tn_token_vectors *lanes);
 
 /* The beginning of a text with TN_TOKEN_VECTORS_REACH bytes in front of it that may be read. */
 typedef struct tn_token_vectors_text {
-    const char *from[2]; /* of places as far as TN_TOKEN_VECTORS_REACH, or not */
+    const char *from[2]; /* base of places below TN_TOKEN_VECTORS_REACH, and of others */
     char front[2 * TN_TOKEN_VECTORS_REACH];
 } tn_token_vectors_text; /* points into itself */
 
 void tn_token_vectors_begin(tn_token_vectors_text *out, const char *text, size_t size);
 
-/* Where the token that ends at byte `end` of a text may be read backwards from. */
+/* Returns the address from which the token that ends at byte `end` may be read backwards. */
 static inline const char *tn_token_vectors_end(const tn_token_vectors_text *t, size_t end)
 {
     return t->from[end >= TN_TOKEN_VECTORS_REACH] + end; /* no branch: it would be guessed wrong */
@@ -69,8 +69,8 @@ static inline void tn_token_vectors_set_high(const tn_token_vectors *lanes, uint
     lanes->highest[i] = tn_token_vectors_digits_at(end - 16, size > 16 ? size - 16 : 0);
 }
 
-/* Signs of tokens first .. first + n - 1: eight hex digits (`low` as it stands in the text); one to
- * eight decimal digits; one to 19 of them, with `high` and `highest`. */
+/* Make signs of tokens first .. first + n - 1: of eight hex digits (`low` as in the text), of one
+ * to eight decimal digits, of one to 19 of them, with `high` and `highest`. */
 void tn_token_vectors_hex(const tn_token_vectors *lanes, uint32_t first, uint32_t n);
 void tn_token_vectors_short(const tn_token_vectors *lanes, uint32_t first, uint32_t n);
 void tn_token_vectors_long(const tn_token_vectors *lanes, uint32_t first, uint32_t n);

@@ -61,8 +61,8 @@ typedef struct sampling {
     uint64_t row; /* number of the next one */
     picked *heap; /* n of at most in->rows */
     uint64_t n, max;
-    uint64_t passed; /* of these, in a second reading */
-    tn_text head;    /* of the first file that has one */
+    uint64_t passed; /* rows of these that were passed in a second reading */
+    tn_text head;    /* head of the first file that has one */
 } sampling;
 
 static tn_status take_fault(void *ctx, const char *text, tn_error *err)
@@ -233,7 +233,7 @@ static tn_status find_header(const sampling *s, tn_bytes window, bool last, tn_b
     return TN_OK;
 }
 
-/* A source's header, without what stands in front of it; nothing of an empty one. */
+/* Reads a source's header, without the bytes before it; an empty source has none. */
 static tn_status read_head(const sampling *s, tn_source *source, tn_text *out, tn_error *err)
 {
     tn_bytes header = {0};

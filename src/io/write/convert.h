@@ -33,8 +33,8 @@ tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns,
 typedef struct tn_sample_in {
     const tn_dataset *from;
     const tn_strs *paths;
-    uint64_t rows; /* this many, each set of rows equally likely; or .. */
-    double share;  /* .. each row with this probability; NAN: take `rows` */
+    uint64_t rows; /* how many, each set of rows equally likely; used when `share` is NAN */
+    double share;  /* probability of each row; NAN: take `rows` */
     uint64_t seed;
     tn_team *team;
 } tn_sample_in;

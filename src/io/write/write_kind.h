@@ -89,8 +89,8 @@ tn_status tn_write_index(const tn_writer *w, const tn_slot_spec *spec, const tn_
 tn_status tn_write_real(const tn_slot_spec *spec, const tn_bytes *token, float *out,
                         tn_error *err) TN_MUST_USE;
 
-/* The text of entry i: as read, or its sign. `buffer` holds TN_WRITE_TOKEN_MAX bytes. False: an
- * entry that stands for `absent` and is not written. */
+/* Finds the text of entry i: as it was read, or its sign. `buffer` holds TN_WRITE_TOKEN_MAX bytes.
+ * False: the entry means `absent` and is not written. */
 enum { TN_WRITE_TOKEN_MAX = 24 };
 bool tn_write_token(const tn_writer *w, const tn_rows *rows, uint32_t i, char *buffer,
                     tn_bytes *out);

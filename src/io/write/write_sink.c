@@ -21,7 +21,7 @@ enum {
     MEMORY_LEVEL = 8
 };
 
-/* Of libzstd, loaded where it is asked for. */
+/* Functions of libzstd, which is loaded when it is needed. */
 typedef struct zstd_calls {
     ZSTD_CStream *(*create)(void);
     size_t (*drop)(ZSTD_CStream *);
@@ -159,7 +159,7 @@ static tn_status zstd_all(tn_sink *sink, ZSTD_inBuffer from, ZSTD_EndDirective e
     return TN_OK;
 }
 
-/* Runs what stands in z.next_in through the compressor; `flush` is zlib's. */
+/* Compresses the bytes at z.next_in; `flush` is zlib's. */
 static tn_status deflate_all(tn_sink *sink, int flush, tn_error *err)
 {
     do {

@@ -44,7 +44,7 @@ tn_status tn_write_plan_indices(tn_writer *w, bool groups, bool fields, tn_error
                        "format '%s' has no groups\nhint: 'group=~' leaves them out", w->kind->name);
     }
     if (!fields) {
-        return TN_OK; /* whose ranges the schema has compared */
+        return TN_OK; /* the schema has compared their ranges */
     }
     w->field = TN_NEW_ARRAY(w->arena, uint32_t, (size_t)s->n_specs + 1);
     for (uint32_t i = 0; i < s->n_specs; i++) {

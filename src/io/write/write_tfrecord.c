@@ -104,8 +104,8 @@ static tn_status add_item(const tn_writer *w, const tn_write_column *column, uin
     }
 }
 
-/* Whether a list of what a slot reads holds the text of each value. `from`: the slot as it was
- * read, which tells words from their signs. */
+/* Returns whether the list of a slot keeps the text of each value. `from` is the slot as it was
+ * read, which separates words from their signs. */
 static bool keeps_text(const tn_writer *w, const tn_slot_spec *from)
 {
     bool text = from->type == TN_SIGN_STR || from->type == TN_SIGN_HEX;

@@ -78,8 +78,8 @@ void tn_writer_head(const tn_writer *w, tn_text *out)
     }
 }
 
-/* The sign of a word is its hash; an anonymous feature of vw has a number as its sign instead,
- * which no text stands for. */
+/* Checks that signs have texts: that of a word is its hash, but an anonymous feature of vw has a
+ * number, of which no text is known. */
 static tn_status check_anonymous(const tn_writer *w, const tn_rows *rows, uint32_t row,
                                  tn_error *err)
 {

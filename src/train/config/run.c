@@ -447,11 +447,11 @@ static void check_places(const tn_binder *b, const tn_tree *tree, const tn_run *
                       "'run.dir' is '%s', and checkpoints are written to disks only", r->run.dir);
     }
     if (r->export.to != NULL && tn_uri_is(r->export.to) &&
-        tn_remotes()->check_target(r->export.to, &err) != TN_OK) {
+        tn_remotes()->check_target(r->export.to, false, &err) != TN_OK) {
         tn_diag_error(b->diag, place(tree, "export.to"), "'export.to': %s", err.text);
     }
     if (r->eval.predictions != NULL && tn_uri_is(r->eval.predictions) &&
-        tn_remotes()->check_file(r->eval.predictions, &err) != TN_OK) {
+        tn_remotes()->check_target(r->eval.predictions, true, &err) != TN_OK) {
         tn_diag_error(b->diag, place(tree, "eval.predictions"), "'eval.predictions': %s", err.text);
     }
 }

@@ -116,7 +116,7 @@ void tn_prediction_lines(tn_text *out, tn_target target, const tn_batch *batch, 
 tn_status tn_predictions_check_uri(const char *uri, const char *secrets, tn_error *err)
 {
     tn_remote *r = NULL;
-    TN_TRY(tn_remotes()->check_file(uri, err));
+    TN_TRY(tn_remotes()->check_target(uri, true, err));
     TN_TRY(tn_remotes()->open(&r, secrets, err));
     tn_remotes()->close(r);
     return TN_OK;
@@ -137,7 +137,7 @@ static tn_status open_remote(tn_predictions *p, const char *secrets, tn_error *e
     if (!tn_uri_is(p->path)) {
         return TN_OK;
     }
-    TN_TRY(tn_remotes()->check_file(p->path, err));
+    TN_TRY(tn_remotes()->check_target(p->path, true, err));
     TN_TRY(make_folder(p, err));
     return tn_remotes()->open(&p->remote, secrets, err);
 }

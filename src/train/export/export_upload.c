@@ -29,7 +29,7 @@ tn_status tn_export_target_open(tn_export_target *t, const char *to, const tn_ru
         memcpy(t->folder, to, strlen(to) + 1);
         return TN_OK;
     }
-    TN_TRY(tn_remotes()->check_target(to, err));
+    TN_TRY(tn_remotes()->check_target(to, false, err));
     tn_text dir = {0};
     tn_run_dir(&run->run, &dir);
     tn_status status = tn_text_check(&dir, "run.dir", err);
