@@ -6,6 +6,8 @@
 #include "config/fieldtree.h"
 #include "config/tree.h"
 #include "io/read/reader.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 #include "serve/exported_model.h"
 #include "serve/score.h"
 #include "train/config/config.h"
@@ -47,7 +49,8 @@ static const tn_program program = {
         "EXPORT_DIR is an export, or a folder of exports: what its LATEST names, or the only one.\n"
         "Reads rows as the model's data were written; key=value changes how, as in format=tsv\n"
         "or label=none. Prints id, label, weight, logit and pctr, one line per row; of a model\n"
-        "that predicts no clicks prediction (of numbers) or score in place of both.\n",
+        "that predicts no clicks prediction (of numbers) or score in place of both. A column\n"
+        "group comes last where data.group names one.\n",
 };
 
 /* key=value as options of `data`; *out is NULL when there are none. */
@@ -81,17 +84,18 @@ static tn_status read_overrides(const tn_options *options, bool no_label, const 
     return TN_OK;
 }
 
-static tn_status score_all(tn_reader *reader, tn_scorer *scorer, tn_target target, tn_error *err)
+static tn_status score_all(tn_reader *reader, tn_scorer *scorer, const tn_schema *schema,
+                           tn_error *err)
 {
     float logit[BATCH_ROWS];
     tn_text text = {0};
     tn_batch *batch = NULL;
     tn_status status = TN_OK;
-    tn_prediction_head(&text, target, false);
+    tn_prediction_head(&text, schema->data->target, schema->data->group != NULL);
     while (status == TN_OK && (status = tn_reader_next(reader, &batch, err)) == TN_OK) {
         status = tn_scorer_score(scorer, batch, logit, NULL, err);
         if (status == TN_OK) {
-            tn_prediction_lines(&text, target, batch, logit);
+            tn_prediction_lines(&text, schema, batch, logit);
             status = tn_text_check(&text, "predictions", err);
         }
         (void)fwrite(text.data, 1, text.size, stdout); /* tn_exit_done sees a failure */
@@ -123,7 +127,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         status = tn_reader_open(&reader, exported->schema, &read, err);
     }
     if (status == TN_OK) {
-        status = score_all(reader, scorer, exported->data.target, err);
+        status = score_all(reader, scorer, exported->schema, err);
     }
     tn_reader_close(reader);
     tn_scorer_free(scorer);

@@ -53,6 +53,9 @@ paste eval.tsv score.tsv | awk -F '\t' '
 # any format, any way in
 tnet-score "$export_dir" <test.tsv >piped.tsv || fail "stdin"
 cmp score.tsv piped.tsv || fail "stdin and a file differ"
+expect 0 tnet-eval -q run.yaml --export "$export_dir" --data test.tsv data.group=C3 --predictions grouped.tsv
+head -n 1 grouped.tsv | grep -q "pctr.group$" || fail "no group in predictions"
+tnet-score "$export_dir" group=C3 <test.tsv | cmp - grouped.tsv || fail "tnet-score writes other groups"
 cut -f 2- test.tsv | tnet-score "$export_dir" --no-label --verify lazy | cut -f 4,5 >bare.tsv
 cut -f 4,5 score.tsv | cmp - bare.tsv || fail "without labels scores differ"
 gzip -c test.tsv | tnet-score "$export_dir" --verify none | cmp - score.tsv || fail "gzip"

@@ -100,12 +100,16 @@ static void add_group(tn_text *out, const tn_schema *schema, const tn_batch *bat
     }
 }
 
-void tn_prediction_lines(tn_text *out, tn_target target, const tn_batch *batch, const float *logit)
+void tn_prediction_lines(tn_text *out, const tn_schema *schema, const tn_batch *batch,
+                         const float *logit)
 {
     TN_ASSERT(batch->source != NULL && batch->source_at != NULL);
     locale_t before = uselocale(tn_locale_c());
     for (uint32_t r = 0; r < batch->rows; r++) {
-        add_line(out, target, batch, r, (double)logit[r]);
+        add_line(out, schema->data->target, batch, r, (double)logit[r]);
+        if (schema->data->group != NULL) {
+            add_group(out, schema, batch, r);
+        }
         tn_text_addc(out, '\n');
     }
     (void)uselocale(before);

@@ -27,9 +27,10 @@ typedef struct tn_node tn_node;
 /* Appends the id of a record: its own, or source:byte offset. */
 void tn_record_id(const tn_batch *batch, uint32_t row, tn_text *out);
 
-/* The first line, and one line for each row of a batch, by its scores. */
+/* Append the first line, and one line for each row of a batch, by its scores. */
 void tn_prediction_head(tn_text *out, tn_target target, bool grouped);
-void tn_prediction_lines(tn_text *out, tn_target target, const tn_batch *batch, const float *logit);
+void tn_prediction_lines(tn_text *out, const tn_schema *schema, const tn_batch *batch,
+                         const float *logit);
 
 typedef struct tn_predictions tn_predictions;
 
