@@ -441,6 +441,22 @@ static void bind_absent(const tn_binder *b, const tn_field *f, void *at)
     bind_known(&inner, f->table, NULL, at);
 }
 
+/* Returns where the value of an option goes; reserves the struct of a section that lies apart. */
+static void *target_of(const tn_binder *b, const tn_field *f, void *at)
+{
+    if (f->kind != TN_KIND_TABLE || !f->apart) {
+        return at;
+    }
+    const tn_field *end = f->table;
+    while (end->kind != TN_KIND_END) {
+        end++;
+    }
+    TN_ASSERT(end->size > 0);
+    void *section = tn_arena_alloc(b->arena, 1, end->size, _Alignof(max_align_t));
+    memcpy(at, &section, sizeof section);
+    return section;
+}
+
 static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given, void *at)
 {
     TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof *kinds && kinds[f->kind].read != NULL);
@@ -450,6 +466,7 @@ static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given
         tn_diag_hint(b->diag, "%s: %s", f->key, f->help);
     }
     memcpy(at, kinds[f->kind].unset, kinds[f->kind].size);
+    at = target_of(b, f, at);
     if (tn_tree_is_null(value) || read_value(b, f, value, at)) {
         return;
     }

@@ -73,6 +73,11 @@ void tn_field_value_text(tn_text *out, const tn_field *f, const void *opts);
     {                                                                                              \
         .kind = TN_KIND_END                                                                        \
     }
+/* Ends a table whose struct lies apart: the binder reserves a `type`. */
+#define TN_FIELD_END_OF(type)                                                                      \
+    {                                                                                              \
+        .kind = TN_KIND_END, .size = sizeof(type)                                                  \
+    }
 
 #define TN_FIELD_BOOL(type, member, fallback, ...)                                                 \
     TN_ROW(TN_KIND_BOOL, type, member, bool, fallback, 0, 0, "", __VA_ARGS__)

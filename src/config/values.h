@@ -107,6 +107,7 @@ struct tn_field {
     const char *first;               /* TREE: how layers merge; see TN_FIELD_TREE_OF */
     const tn_field *table;           /* TABLE, TABLES; VARIANT: of `shared`, or NULL */
     size_t size;                     /* bytes of one struct of `table`: TABLES, VARIANT */
+    bool apart;                      /* TABLE: the member is a void * to the struct, in the arena */
     const tn_choice *const *choices; /* VARIANT: NULL-terminated */
 };
 

@@ -61,6 +61,12 @@ static const tn_field stop_fields[] = {
     TN_FIELD_END,
 };
 
+static const tn_field hook_fields[] = {
+    TN_FIELD_U32(slot_opts, dim, "7", 1, 1024, "", "h"),
+    TN_FIELD_STR(slot_opts, name, "~", "h"),
+    TN_FIELD_END_OF(slot_opts),
+};
+
 static const char *const gemms[] = {"auto", "own", "blas", NULL};
 static const char *const all[] = {"all", "auto", NULL};
 static const char *const endless[] = {"inf", NULL};
@@ -84,6 +90,7 @@ typedef struct all_opts {
     tn_variant sparse;
     const tn_tree *label;
     const tn_tree *init;
+    void *hook;
 } all_opts;
 
 static const tn_field fields[] = {
@@ -106,6 +113,8 @@ static const tn_field fields[] = {
                           common_opts, common_fields, "h"),
     TN_FIELD_TREE_OF(all_opts, label, "{column: label}", "column", "h"),
     TN_FIELD_TREE_ONE(all_opts, init, "{uniform: [-1, 1]}", "h"),
+    TN_ROW(TN_KIND_TABLE, all_opts, hook, void *, "{}", 0, 0, "", "h", .table = hook_fields,
+           .apart = true),
     TN_FIELD_END,
 };
 
@@ -231,6 +240,18 @@ TEST(a_scalar_stands_for_the_first_option)
     assert_int_equal(slots[0].dim, TN_UNSET_U32);
     assert_int_equal(slots[1].dim, 4);
     assert_string_equal(tn_tree_get(o->slots.tree[1], "name")->text, "item");
+}
+
+TEST(a_section_apart_has_a_struct_of_its_own)
+{
+    const slot_opts *hook = bind_well(*state, "{stop: x}")->hook;
+    assert_true(hook->dim == 7 && hook->name == NULL);
+    hook = bind_well(*state, "{stop: x, hook: {name: door, dim: 3}}")->hook;
+    assert_int_equal(hook->dim, 3);
+    assert_string_equal(hook->name, "door");
+    assert_fault(*state, "{stop: x, hook: {doors: 3}}", "unknown key 'doors'");
+    hook = bind(*state, "{stop: x, hook: [1]}")->hook;
+    assert_int_equal(hook->dim, 7);
 }
 
 TEST(a_variant_takes_the_defaults_of_its_choice)

@@ -89,9 +89,8 @@ done_with launcher
 mkdir src/extra/webhook
 cp "$parts/webhook.c" "$parts/test_webhook.c" src/extra/webhook/
 echo 'tnet_extra(webhook DEPS train KITS train/trainrun train/golden train/model_hash
-  ROWS "train/run/modules.def: TN_MODULE(webhook)")' >src/extra/webhook/extra.cmake
-row src/train/config/run.h 'bool jsonl;' '    const char *webhook;'
-row src/train/config/run.c 'tn_log_opts, jsonl' '    TN_FIELD_STR(tn_log_opts, webhook, "~", "file that every evaluation is appended to"),'
+  ROWS "train/run/modules.def: TN_MODULE(webhook)"
+  [[train/config/sections.def: TN_SECTION(webhook, "who gets every evaluation")]])' >src/extra/webhook/extra.cmake
 done_with "part of a run"
 
 echo "gates"

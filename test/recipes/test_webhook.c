@@ -13,7 +13,7 @@ TEST(every_evaluation_is_sent_as_a_line)
     tn_text sent CLEANUP(tn_text_done) = {0};
     TMPDIR(dir);
     assert_int_equal(tn_path_join(dir, "hook", path, NULL), TN_OK);
-    (void)snprintf(option, sizeof option, "log.webhook=%s", path);
+    (void)snprintf(option, sizeof option, "webhook.to=%s", path);
     const trainrun o = trainrun_do(dir, (const char *const[]){option, NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(tn_file_read_all(path, 1 << 20, &sent, NULL), TN_OK);

@@ -1,9 +1,20 @@
 /* webhook.c - sends every evaluation of a run to whoever waits for it: to a file that they read. */
 #include "base/file/file.h"
+#include "config/field.h"
 #include "train/config/run.h"
 #include "train/run/module.h"
 
 #include <string.h>
+
+typedef struct webhook_opts {
+    const char *to;
+} webhook_opts;
+
+extern const tn_field tn_section_webhook[];
+const tn_field tn_section_webhook[] = {
+    TN_FIELD_STR(webhook_opts, to, "~", "file that every evaluation is appended to; ~: none"),
+    TN_FIELD_END_OF(webhook_opts),
+};
 
 static void close_hook(void *self)
 {
@@ -13,8 +24,8 @@ static void close_hook(void *self)
 
 static tn_status open_hook(void *self, tn_run_now *now, tn_error *err)
 {
-    const char *path = now->run->log.webhook;
-    return path != NULL ? tn_append_open(self, path, err) : TN_OK;
+    const webhook_opts *o = tn_run_section(now->run, tn_section_webhook);
+    return o->to != NULL ? tn_append_open(self, o->to, err) : TN_OK;
 }
 
 static tn_status hear_eval(void *self, const tn_run_record *record, tn_error *err)

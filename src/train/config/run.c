@@ -278,6 +278,18 @@ static const tn_field export_fields[] = {
     TN_FIELD_END,
 };
 
+#define TN_SECTION(name, about) extern const tn_field tn_section_##name[];
+#include "train/config/sections.def"
+#undef TN_SECTION
+
+enum {
+#define TN_SECTION(name, about) SECTION_##name,
+#include "train/config/sections.def"
+#undef TN_SECTION
+    SECTIONS
+};
+_Static_assert((int)SECTIONS <= (int)TN_SECTIONS_MAX, "tn_run.section is too short");
+
 const tn_field tn_run_fields[] = {
     TN_FIELD_TABLE(tn_run, run, tn_run_opts, run_fields, "the run as a whole"),
     TN_FIELD_TABLE(tn_run, data, tn_data_opts, tn_data_fields, "what is read"),
@@ -294,6 +306,17 @@ const tn_field tn_run_fields[] = {
     TN_FIELD_TABLE(tn_run, compute, tn_compute_opts, compute_fields, "the machine"),
     TN_FIELD_TABLE(tn_run, log, tn_log_opts, log_fields, "what is shown and kept"),
     TN_FIELD_TABLE(tn_run, export, tn_export_opts, export_fields, "what serving gets"),
+#define TN_SECTION(name, about)                                                                    \
+    {.kind = TN_KIND_TABLE,                                                                        \
+     .key = #name,                                                                                 \
+     .offset = offsetof(tn_run, section) + SECTION_##name * sizeof(void *),                        \
+     .fallback = "{}",                                                                             \
+     .unit = "",                                                                                   \
+     .help = (about),                                                                              \
+     .table = tn_section_##name,                                                                   \
+     .apart = true},
+#include "train/config/sections.def"
+#undef TN_SECTION
     TN_FIELD_END,
 };
 

@@ -162,6 +162,8 @@ typedef struct tn_export_opts {
     bool state, check_groups; /* optimizer state in dict.tsv; the group of each row */
 } tn_export_opts;
 
+enum { TN_SECTIONS_MAX = 16 };
+
 typedef struct tn_run {
     tn_run_opts run;
     tn_data_opts data;
@@ -176,10 +178,23 @@ typedef struct tn_run {
     tn_compute_opts compute;
     tn_log_opts log;
     tn_export_opts export;
+    void *section[TN_SECTIONS_MAX]; /* structs of tn_run_section, in the order of the list */
 } tn_run;
 
 extern const tn_field tn_run_fields[]; /* of tn_run */
 extern const char *const tn_value_words[];
+
+/* Returns the options of a section that a part outside the core has added: a struct of the table
+ * `fields`, which ends in TN_FIELD_END_OF and is called tn_section_NAME; its row in sections.def is
+ * TN_SECTION(NAME, "help"). The options change the configuration's hash. */
+static inline const void *tn_run_section(const tn_run *run, const tn_field *fields)
+{
+    const tn_field *row = tn_run_fields;
+    while (row->table != fields) {
+        row++;
+    }
+    return run->section[(row->offset - offsetof(tn_run, section)) / sizeof(void *)];
+}
 
 /* Binds `tree` (the merged configuration) and checks what no single row can: contradictions, and
  * options that this build cannot honour. Faults go to b->diag. */
