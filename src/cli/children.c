@@ -37,11 +37,11 @@ enum { VARIABLE_BYTES = 48, NO_PROGRAM = 127 };
 typedef struct spawn {
     const tn_children_opts *opts;
     uint32_t rank;
-    int news;         /* the child's end of a socket, by which it hears of the others */
+    int news;         /* the child's end of a socket that brings news of the other children */
     char *const *env; /* NULL-terminated */
 } spawn;
 
-/* Which group, and who in it; nobody sets these for a process alone. */
+/* Names the group and the rank in it; nobody sets these for a process alone. */
 static const char *const group_names[] = {"TNET_RANK", "TNET_PEERS", "TNET_PEER_LIST", "TNET_ROOT",
                                           NULL};
 
@@ -58,7 +58,7 @@ static bool names(const char *variable, const char *const *list)
     return *list != NULL;
 }
 
-/* Whether a variable would tell a child of another group than its own: a task of srun may well
+/* Returns whether a variable names a child of another group than its own: a task of srun may well
  * start a group on its machine, whose ranks are not Slurm's. */
 static bool is_foreign(const char *variable)
 {
@@ -159,7 +159,7 @@ static void become(const spawn *s, pid_t parent, const sigset_t *mask)
 {
     (void)signal(SIGUSR1, SIG_IGN);
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) {
-        return; /* the parent is gone already, and nobody will tell */
+        return; /* the parent is gone already, and sends no signal */
     }
     if (s->rank > 0) {
         int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -177,8 +177,8 @@ static void become(const spawn *s, pid_t parent, const sigset_t *mask)
     (void)execve(s->opts->path, s->opts->words, s->env);
 }
 
-/* As fork, and the child becomes what it is to be, or tells why not. Until its own handlers stand,
- * which saves what there is to save, a stop waits. */
+/* Forks; the child becomes what it is to be, or reports why not. A stop waits until the child's own
+ * handlers are set, which save what there is to save. */
 static pid_t fork_child(const spawn *s, int fd)
 {
     sigset_t all;
@@ -202,7 +202,7 @@ static pid_t fork_child(const spawn *s, int fd)
     return child;
 }
 
-/* Why there was no exec, which the child tells; 0: its end was closed by a successful one. */
+/* Returns why there was no exec, which the child reports; 0: a successful exec closed its end. */
 static int read_failure(int fd)
 {
     int failure = 0;
@@ -265,7 +265,7 @@ typedef struct group {
     bool grace;     /* deadline_ns counts */
     bool killed;    /* all that were alive at the deadline */
     uint64_t deadline_ns;
-    bool stopping;       /* children were told to */
+    bool stopping;       /* children were sent their signal */
     uint32_t interrupts; /* how many there were */
     ending ending;
 } group;
@@ -326,7 +326,8 @@ static void begin_grace(group *g, uint32_t rank)
     }
 }
 
-/* The others hear of it now, in place of after a silence; who cannot be told is ending itself. */
+/* Reports the end to the others now rather than after a silence; whoever cannot be reached is
+ * ending itself. */
 static void tell_others(const group *g, uint32_t rank, const char *sentence)
 {
     char line[NEWS_BYTES];
@@ -338,7 +339,7 @@ static void tell_others(const group *g, uint32_t rank, const char *sentence)
     }
 }
 
-/* It could not tell anybody itself. */
+/* It could not report its end itself. */
 static void tell_end(const group *g, uint32_t rank, pid_t pid, int code, int signal)
 {
     char line[NEWS_BYTES];

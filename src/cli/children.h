@@ -6,7 +6,7 @@
  *     TN_TRY(tn_children_run(&opts, &code, err));
  *
  * Child r has TNET_RANK=r, TNET_PEERS=n, TNET_JOB, and of the parent's environment all but what
- * tells of other groups. It shares the parent's process group, stdout and stderr; rank 0 has its
+ * is about other groups. It shares the parent's process group, stdout and stderr; rank 0 has its
  * stdin, too. When the parent dies, whatever the cause, the children get SIGTERM.
  *
  *     SIGTERM, SIGINT,  to the parent: SIGTERM to every child; a terminal's Ctrl-C reaches them by
@@ -15,7 +15,7 @@
  *     second SIGINT     SIGKILL to every child
  *     SIGUSR1           to rank 0
  *
- * When a child is killed, or ends by a fault that it cannot report, the others are told at once:
+ * When a child is killed, or ends by a fault that it cannot report, the others learn it at once:
  * each has a socket (TNET_NEWS) to which "RANK SENTENCE" is written. A child that hangs, or that
  * runs on another machine, they detect by themselves. Children that do not end within grace_s after
  * the first failure, or after the end of rank 0, are killed. The exit code of the whole is
@@ -39,7 +39,7 @@
 enum { TN_CHILDREN_MAX = 1024 };
 
 typedef struct tn_children_opts {
-    const char *path;   /* of the program */
+    const char *path;   /* file of the program */
     char *const *words; /* its argv, NULL-terminated */
     uint32_t n;         /* 1 .. TN_CHILDREN_MAX */
     uint64_t job;       /* names this group, anew with each call */

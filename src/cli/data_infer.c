@@ -29,10 +29,10 @@
 #include <strings.h>
 
 enum {
-    FEW = 1000,           /* whole numbers of so many values are keys .. */
-    ROWS_OF_EACH = 20,    /* .. and of more, where each stands in as many rows in the mean */
-    HELD_ROWS_MIN = 1000, /* rows of which a tenth tells something of a model */
-    UNIQUE_ROWS_MIN = 20, /* rows below which an id of rows cannot be told */
+    FEW = 1000,           /* whole numbers of at most so many values are keys, others are numbers */
+    ROWS_OF_EACH = 20,    /* more such values are keys, too, if each comes in so many rows */
+    HELD_ROWS_MIN = 1000, /* a tenth of so many rows is enough to judge a model */
+    UNIQUE_ROWS_MIN = 20, /* with fewer rows an id of rows cannot be recognized */
     LIST_SHARE = 10       /* one value in so many has a bar: a list */
 };
 
@@ -66,9 +66,9 @@ typedef struct inferring {
     uint32_t label;         /* the column; n: none */
     const tn_format *known; /* the format whose columns these are; NULL: none */
     const char *known_id;   /* its record id */
-    bool bits;              /* the labels are clicks as they stand */
-    bool nulls;             /* data.null got words .. */
-    bool no_nulls;          /* .. which the readers did not take for missing values */
+    bool bits;              /* the labels are clicks as they are */
+    bool nulls;             /* data.null got words */
+    bool no_nulls;          /* the readers did not take these words for missing values */
     tn_text text;
 } inferring;
 
@@ -90,7 +90,7 @@ static bool is_delimited(const inferring *j)
 
 /* ---- looking ---- */
 
-/* The label of a line of libsvm and its kin: what stands in front of a blank, ':' or '|'. */
+/* Returns the label of a line of libsvm and its kin: the text before a blank, ':' or '|'. */
 static void look_at_label(inferring *j, tn_bytes line)
 {
     size_t size = 0;
@@ -276,7 +276,7 @@ static tn_status guess_label(inferring *j, tn_error *err)
     return binary == 1 ? TN_OK : ask_for_label(j, binary > 1, err);
 }
 
-/* Whether labels are clicks as they stand, or numbers for a loss of numbers. */
+/* Returns whether labels are clicks as they are, or numbers for a loss of numbers. */
 static bool are_labels(const inferring *j, const tn_column_look *c)
 {
     bool one = false;
@@ -372,7 +372,7 @@ static void write_values(inferring *j, const tn_column_look *c)
     const bool first =
         words ? is_yes(a) : n_first < n_other || (n_first == n_other && strcmp(a, b) > 0);
     tn_text_adds(&j->text, "values: {");
-    for (uint32_t k = 0; k < 2 * c->n_words; k++) { /* those that are 1 before the others */
+    for (uint32_t k = 0; k < 2 * c->n_words; k++) { /* items that are 1 come before the others */
         const uint32_t i = k % c->n_words;
         const bool one = k < c->n_words;
         if ((tn_look_same(c, 0, i) == first) == one) {
@@ -380,7 +380,7 @@ static void write_values(inferring *j, const tn_column_look *c)
             tn_text_addf(&j->text, ": %d%s", one, k + 1 < 2 * c->n_words ? ", " : "");
         }
     }
-    const size_t size = j->text.size; /* a comma behind the last one is no fault, but odd */
+    const size_t size = j->text.size; /* a comma after the last one is no fault, but odd */
     j->text.size = size > 2 && j->text.data[size - 2] == ',' ? size - 2 : size;
     tn_text_addf(&j->text, "}}  # %s is 1\n", words ? first ? a : b : "the rarer one");
 }

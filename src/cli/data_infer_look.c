@@ -99,7 +99,7 @@ static bool is_day(int year, int month, int day)
     return year >= 1900 && year < 2100 && month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
-/* 2026-11-07, 07/11/2026, 11/07/2026, perhaps with a time behind it. */
+/* Recognizes 2026-11-07, 07/11/2026 and 11/07/2026, perhaps with a time after it. */
 static bool is_written_day(const char *t, size_t size)
 {
     enum { DAY = 10 };
@@ -121,7 +121,7 @@ static bool is_written_day(const char *t, size_t size)
            (is_day(digits(t + 6, 4), a, b) || is_day(digits(t + 6, 4), b, a));
 }
 
-/* YYYYMMDD, with HH, MM and SS behind it or not. */
+/* Recognizes YYYYMMDD, with or without HH, MM and SS after it. */
 static bool is_compact_day(const char *t, size_t size)
 {
     static const int below[] = {24, 60, 60};

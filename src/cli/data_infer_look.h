@@ -25,17 +25,17 @@ typedef struct tn_column_look {
     uint64_t filled, values;           /* rows with a value; values */
     uint64_t listed;                   /* values with a '|' */
     uint64_t pieces;                   /* values, those between '|' apart */
-    uint64_t whole, negative, natural; /* of the pieces: integers */
-    uint64_t number, infinite, hex;    /* .. numbers; inf; 8 hex digits */
-    uint64_t hour, day, compact;       /* .. YYMMDDHH; 2026-11-07 ..; YYYYMMDD .. */
-    uint64_t rounded;                  /* .. as 9.06e+17 or of 21 digits: no ids any more */
-    uint64_t labels;                   /* values that are labels as they stand */
+    uint64_t whole, negative, natural; /* pieces that are integers */
+    uint64_t number, infinite, hex;    /* pieces: numbers; inf; 8 hex digits */
+    uint64_t hour, day, compact;       /* pieces: YYMMDDHH; like 2026-11-07; like YYYYMMDD */
+    uint64_t rounded;                  /* pieces like 9.06e+17, or of 21 digits: no ids any more */
+    uint64_t labels;                   /* values that are labels as they are */
     uint64_t gaps;                     /* words for missing values */
-    uint64_t gap[TN_MISSING_WORDS];    /* of each of tn_missing_words */
+    uint64_t gap[TN_MISSING_WORDS];    /* uses of each of tn_missing_words */
     uint32_t unread_gaps;              /* bits: that no reader takes for one by itself */
-    double least, largest, last, sum;  /* of the numbers */
+    double least, largest, last, sum;  /* statistics of the numbers */
     uint64_t risen;                    /* numbers not below the one before */
-    uint32_t last_row;                 /* that had a value, and 1 */
+    uint32_t last_row;                 /* with a value; counted from 1, 0: none */
     uint32_t n_words;                  /* TN_LOOK_WORDS + 1: there are more */
     tn_look_word word[TN_LOOK_WORDS];
     tn_distinct *distinct;

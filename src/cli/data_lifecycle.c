@@ -46,7 +46,7 @@ static tn_status lifecycle(tn_setup *s, const tn_options *options, const void *f
     s->reads = true;
     s->from = f->checkpoint;
     TN_TRY(tn_main_load(s, options, err));
-    s->run.checkpoint.resume = "must"; /* of what is looked at */
+    s->run.checkpoint.resume = "must";
     TN_TRY(tn_setup_plan(s, err));
     const tn_worker_opts opts = {.compares = true};
     TN_TRY(tn_worker_new(&w, s->plan, &opts, &s->binder, err));

@@ -53,7 +53,7 @@ static const char *with_section(tn_arena *arena, const char *word)
         return word;
     }
     if (word[key] == '.' && !of_data) {
-        return word; /* unknown, and told with the others */
+        return word; /* an unknown name is reported with the others */
     }
     size_t size = strlen(word) + sizeof "data.";
     char *out = TN_NEW_ARRAY(arena, char, size);
@@ -73,7 +73,7 @@ static tn_status check_word(const char *asked, const char *word, bool target, tn
     char name[64];
     (void)snprintf(name, sizeof name, "%.*s", (int)(key < 63 ? key : 63), word);
     if (tn_field_find(tn_run_fields, name) == NULL) {
-        return TN_OK; /* unknown, and told with the others */
+        return TN_OK; /* an unknown name is reported with the others */
     }
     return tn_fail(err, TN_E_CONFIG, "'%s' changes nothing here: only options of %s do", asked,
                    target ? "'data'"
@@ -247,7 +247,7 @@ static tn_status discover(tn_data_input *in, bool blind, const tn_tree **root, t
     const tn_tree *format = tn_tree_get(in->given, "format");
     const char *word = format != NULL && format->kind == TN_TREE_SCALAR ? format->text : NULL;
     if (word != NULL && !(blind ? tn_format_find(word) != NULL : tn_discovery_has_columns(word))) {
-        return TN_OK; /* no such format is told with the other faults */
+        return TN_OK; /* an unknown format is reported with the other faults */
     }
     if (paths.n == 0 || (!blind && listed)) {
         return TN_OK;

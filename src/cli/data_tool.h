@@ -40,7 +40,7 @@ typedef struct tn_data_tool {
     .flags_size = sizeof(id##_flags), .work = id##_work
 
 extern const char *const tn_thread_words[];      /* all */
-extern const char *const tn_compression_words[]; /* of files that are written */
+extern const char *const tn_compression_words[]; /* names of compressions for output */
 
 /* The input of a tool, and all that lives as long as it. */
 typedef struct tn_data_input {
@@ -51,14 +51,14 @@ typedef struct tn_data_input {
     tn_team *team;
     const tn_tree *root;  /* as it is given */
     const tn_tree *given; /* `data` of it; NULL: it is not */
-    const tn_tree *label; /* of these */
-    tn_discovery found;   /* of columns or a format that nothing names; path NULL: not looked for */
+    const tn_tree *label; /* `label` of `given` */
+    tn_discovery found;   /* columns or a format that nothing names; path NULL: not looked for */
 } tn_data_input;
 
 /* How the input is to be read. */
 typedef struct tn_data_ask {
     const char *from; /* NULL: data.train */
-    uint32_t flags;   /* of tn_dataset_bind */
+    uint32_t flags;   /* flags of tn_dataset_bind */
     uint32_t threads;
     bool discover; /* a format and slots that nobody names are found in the data */
     bool files;    /* words are files, no configuration */
@@ -72,10 +72,11 @@ tn_status tn_data_use(tn_setup *s, const tn_options *options, tn_data_ask ask,
 
 tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err) TN_MUST_USE;
 
-/* tn_sink_open of records of a format; a signal leaves nothing of a file behind. */
+/* Does tn_sink_open for records of a format; a signal leaves nothing of a file. */
 tn_status tn_data_sink(const char *path, const char *format, const tn_inputs *inputs,
                        uint32_t compression, tn_sink **out, tn_error *err) TN_MUST_USE;
-/* Where a tool that writes there prints its counts: stdout, unless it is that. */
+/* Returns the stream for the counts of a tool that writes to `path`: stdout, unless it writes
+ * there. */
 FILE *tn_data_counts_to(const char *path);
 /* "rows 9, blank 0, bad 1, duplicate names 0", without the end of the line. */
 void tn_data_print_counts(FILE *out, const tn_row_scan_counts *n);

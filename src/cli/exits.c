@@ -22,7 +22,7 @@ int tn_exit_code(tn_status status)
     return codes[status];
 }
 
-/* Whether the first line says ": error: " behind a place. */
+/* Returns whether the first line has ": error: " after a place. */
 static bool has_place(const char *text)
 {
     const char *severity = strstr(text, ": error: ");
@@ -30,7 +30,7 @@ static bool has_place(const char *text)
     return severity != NULL && (end == NULL || severity < end);
 }
 
-/* Bytes of "rank 2: " before a text that is of rank 2 and told by it. */
+/* Returns the bytes of "rank 2: " before a text that rank 2 itself reports. */
 static size_t own_prefix(const char *text, const char *rank)
 {
     const size_t size = strlen(rank);
@@ -69,7 +69,7 @@ void tn_exit_message(tn_text *out, const char *program, const tn_error *err)
     hint_memory(text, out);
 }
 
-/* stderr is the last resort: when it fails there is nobody left to tell. */
+/* stderr is the last resort: nobody can report that it fails. */
 static void print(const tn_text *text)
 {
     tn_text clean = {0};

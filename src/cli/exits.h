@@ -27,6 +27,6 @@ int tn_exit_with(const char *program, const tn_error *err);
  * there are none. */
 int tn_exit_diag(const char *program, const tn_diag *diag);
 
-/* The last thing main does: results that could not be written to stdout are a failure, which is
- * told unless the reader of a pipe has gone, as `head` does. */
+/* Ends main: results that could not be written to stdout are a failure, which is reported unless
+ * the reader of a pipe has gone, as `head` does. */
 int tn_exit_done(const char *program, int code);

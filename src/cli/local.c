@@ -124,10 +124,10 @@ tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err)
     return tn_children_run(&opts, &s->exit_code, err);
 }
 
-/* Tells the others of the group that this rank does not come. */
+/* Lets the others of the group know that this rank does not come. */
 static void decline(const tn_local_group *l, tn_setup *s)
 {
-    tn_diag ignored = {0}; /* what is wrong is in s->diag */
+    tn_diag ignored = {0}; /* s->diag has what is wrong */
     const tn_binder b = {.arena = s->arena, .diag = &ignored};
     if (s->tree == NULL || tn_local_is_group(l)) {
         return;

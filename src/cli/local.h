@@ -26,12 +26,12 @@ typedef struct tn_local_group {
 
 bool tn_local_is_group(const tn_local_group *l);
 
-/* l->options, and behind them what --peers and --threads mean. */
+/* Returns l->options, followed by what --peers and --threads mean. */
 tn_options tn_local_options(const tn_local_group *l, tn_arena *arena);
 
-/* tn_main_load of these. Then, before tn_setup_plan: which of several processes this one is, or
- * that its children can be several. When one of the two fails the others of the group are told, if
- * so much is known. */
+/* Load the configuration as tn_main_load does, then, before tn_setup_plan, find which of several
+ * processes this one is, or check that its children can be several. After a failure of either the
+ * others of the group do not wait, if so much is known of them. */
 tn_status tn_local_load(const tn_local_group *l, tn_setup *s, tn_error *err) TN_MUST_USE;
 tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err) TN_MUST_USE;
 

@@ -59,7 +59,8 @@ typedef struct tn_options {
 /* A text or path among a program's options; `value_` is what --help calls it: "PATH". */
 #define TN_FLAG_STR(type, member, value, help)                                                     \
     TN_ROW(TN_KIND_STR, type, member, const char *, "~", 0, 0, value, help)
-/* The same, but the value may be left out: the first of `bare`; else it stands behind '='. */
+/* Defines the same, but the value may be left out and is the first of `bare` then; a value follows
+ * '='. */
 #define TN_FLAG_STR_OR(type, member, bare, value, help)                                            \
     TN_ROW(TN_KIND_STR, type, member, const char *, "~", 0, 0, value, help, .words = (bare))
 #define TN_FLAG_BOOL(type, member, help) TN_FIELD_BOOL(type, member, "false", help)

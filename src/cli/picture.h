@@ -22,8 +22,9 @@ typedef struct tn_picture {
     tn_text path;
 } tn_picture;
 
-/* `asked`: the option's value, NULL when it was not given. A FILE that cannot be written, or that
- * is one of `inputs`, is told right here, and not after hours. `usual`: when none is named. */
+/* Opens the file. `asked`: the option's value, NULL when it was not given; `usual`: the file when
+ * none is named. A FILE that cannot be written, or that is one of `inputs`, is refused right here,
+ * and not after hours. */
 tn_status tn_picture_open(tn_picture *p, const char *asked, const char *usual,
                           const tn_inputs *inputs, tn_error *err) TN_MUST_USE;
 

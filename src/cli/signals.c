@@ -83,8 +83,8 @@ static bool is_of_zeromq(void *const *frame, int n)
     return false;
 }
 
-/* An assertion, here or in a library, has told what is wrong. The addresses say from where it
- * was called, to addr2line. Scripts go by the code, and where a core is wanted there is none. */
+/* An assertion, here or in a library, has said what is wrong. The addresses say from where it was
+ * called, to addr2line. Scripts go by the code, and where a core is wanted there is none. */
 static void on_abort(int signal)
 {
     enum { FRAMES_MAX = 64 };

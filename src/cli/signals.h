@@ -20,11 +20,11 @@ void tn_signals_start(void);
 /* The first three. Who starts a program that watches them leaves them blocked for it. */
 void tn_signals_stops(sigset_t *out);
 
-/* From now on these set the flag that is returned, which is the process's (base/core/stop.h), also
- * where they came before and were blocked until now. SIGUSR1 does nothing, until .. */
+/* From now on these signals set the flag that is returned, which is the process's
+ * (base/core/stop.h), also those that came before and were blocked until now. */
 const atomic_bool *tn_signals_watch_stop(void);
 
-/* .. it sets this one, which whoever saves clears again. */
+/* From now on SIGUSR1, which did nothing before, sets this flag; whoever saves clears it again. */
 atomic_bool *tn_signals_watch_save(void);
 
 /* For programs with nothing to save: SIGINT, SIGTERM and SIGHUP end the process as they always do,

@@ -12,7 +12,7 @@
 
 enum { NAME_BYTES = 24 };
 
-/* A moving line stands on the terminal. */
+/* A moving line is on the terminal. */
 static _Atomic bool line_moves;
 /* It may be another process's. */
 static _Atomic bool is_shared;

@@ -78,7 +78,7 @@ static const tn_program *describe(tn_arena *arena)
     return p;
 }
 
-/* Options may stand in front of the tool's word too: `tnet-data -q gen` is `tnet-data gen -q`. */
+/* Options may precede the tool's word, too: `tnet-data -q stat` is `tnet-data stat -q`. */
 static int run(tn_argv args, tn_arena *arena)
 {
     int at = 1;

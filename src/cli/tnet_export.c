@@ -67,7 +67,7 @@ static void print_loss(const tn_export_loss *loss, tn_text *out)
     }
 }
 
-/* Where there is a dictionary. */
+/* Logs what fewer bits cost, if there is a dictionary. */
 static void tell_loss(const tn_export_loss *loss, const tn_run *run)
 {
     tn_text said = {0};
@@ -122,8 +122,8 @@ static tn_status check_redis(const tn_export_opts *o, tn_error *err)
     return TN_OK;
 }
 
-/* To where a URI leads. What an export of all rows makes superfluous goes, unless a run that may
- * publish is at work there. */
+/* Sends the export to the store of a URI. Removes what an export of all rows makes superfluous,
+ * unless a run that may publish is at work there. */
 static tn_status send_to_store(const tn_export_target *t, const export_flags *f, const char *dir,
                                tn_exported *out, tn_error *err)
 {
@@ -151,7 +151,7 @@ static tn_status fetch_base(const tn_setup *s, const export_flags *f, const tn_e
     return status;
 }
 
-/* Of rank 0; `t` is open. */
+/* Exports as rank 0; `t` is open. */
 static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_target *t,
                            tn_error *err)
 {
@@ -186,11 +186,11 @@ static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_t
     return status;
 }
 
-/* Of several processes rank 0 tells what all have written. */
+/* Exports; rank 0 of several processes prints what all have written. */
 static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
 {
     tn_export_target target;
-    s->run.checkpoint.resume = "must"; /* of what is exported */
+    s->run.checkpoint.resume = "must";
     const char *to = f->to != NULL ? f->to : s->run.export.to;
     TN_TRY(check_redis(&s->run.export, err));
     TN_TRY(tn_export_target_open(&target, to, &s->run, err)); /* all refuse it, or none */

@@ -201,12 +201,12 @@ static tn_status answer(tn_setup *s, const train_flags *f, tn_error *err)
     return status;
 }
 
-/* With what the data choose, where there are any; else 'auto' stays. */
+/* Prints the configuration with the choices that the data allow; without data 'auto' stays. */
 static void print_config(tn_setup *s)
 {
     tn_error why = {0};
-    tn_diag unheard = {0}; /* faults that a run would tell */
-    tn_text said = {0};    /* what stands in the configuration */
+    tn_diag unheard = {0}; /* ignored: a run would report these faults */
+    tn_text said = {0};    /* ignored: the printed configuration has it */
     s->binder.diag = &unheard;
     tn_status status = tn_setup_choose(s, &said, &why);
     s->binder.diag = &s->diag;
@@ -228,9 +228,9 @@ static tn_status look_for_stop(void *arg, tn_error *err)
                : TN_OK;
 }
 
-/* The day that is learned first. TN_END: there is none, and the user is told. A run that owes
- * something begins in any case: it pays first, then waits for its day, or says why there is none.
- */
+/* Chooses the day that is learned first. TN_END: there is none, and the user knows why. A run that
+ * owes something begins in any case: it pays first, then waits for its day, or says why there is
+ * none. */
 static tn_status choose_day(tn_setup *s, tn_error *err)
 {
     const tn_day_wait wait = {.again = s->run.data.again, .idle = look_for_stop};

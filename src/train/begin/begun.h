@@ -15,7 +15,7 @@
 typedef enum tn_begun_how { TN_BEGUN_TAKEN, TN_BEGUN_NEW, TN_BEGUN_LEFT } tn_begun_how;
 
 typedef struct tn_begun {
-    tn_text from;  /* what it began with, for people; empty: nothing */
+    tn_text from;  /* a sentence for people; empty: it began with nothing */
     tn_text table; /* lines */
     tn_text json;  /* items of a list */
     uint32_t count[TN_BEGUN_LEFT + 1];

@@ -91,7 +91,7 @@ static tn_status add_segment(making *m, uint32_t record, uint32_t s, tn_row_plac
     return TN_OK;
 }
 
-/* Columns of segment `name` in all records, so that states stand behind their segment. */
+/* Adds columns of segment `name` in all records, so that states follow their segment. */
 static tn_status add_columns(making *m, const char *name, tn_error *err)
 {
     const tn_layout *layout = m->out->layout;

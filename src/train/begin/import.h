@@ -24,7 +24,7 @@ typedef struct tn_worker tn_worker;
 /* `begun` (may be NULL) gets what was taken. */
 tn_status tn_import(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error *err) TN_MUST_USE;
 
-/* Where a column lies in the rows of a record; n 0: nowhere. */
+/* Place of a column in the rows of a record; n 0: it has none. */
 typedef struct tn_row_place {
     uint32_t at, n;
     uint32_t at_waiting; /* in a row that waits for admission, if it is there */

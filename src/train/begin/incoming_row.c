@@ -17,7 +17,7 @@ tn_place_in_row tn_incoming_place(const tn_incoming *in, uint32_t group, uint32_
     return tn_table_place(in->w->shard.table, layout->group[group].record, segment);
 }
 
-/* Where the last array of a segment ends. */
+/* Returns the end of the last array of a segment. */
 static uint32_t end_of(const tn_place_in_row *p, uint32_t dim)
 {
     uint32_t end = p->w + dim;
@@ -110,7 +110,7 @@ uint16_t tn_incoming_all(const tn_incoming *in, uint32_t group)
     return (uint16_t)((1U << tn_record_of(in->w->plan->layout, group)->n_segments) - 1);
 }
 
-/* The floats of the segments that are there, one behind the other. Returns how many. */
+/* Copies the floats of the segments that are there, one after the other. Returns how many. */
 static uint32_t pack(const tn_incoming *in, const tn_row_view *row)
 {
     const tn_record *r = tn_record_of(in->w->plan->layout, row->group);

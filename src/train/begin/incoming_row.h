@@ -21,7 +21,7 @@ typedef struct tn_worker tn_worker; /* train/step/worker.h */
 
 typedef struct tn_incoming {
     tn_worker *w;
-    float *data;    /* of one row: n_floats of its record */
+    float *data;    /* floats of one row, n_floats of its record */
     float *packed;  /* the same without the segments that it lacks */
     uint32_t *most; /* n_floats per record */
 } tn_incoming;

@@ -178,7 +178,7 @@ static void measure_segments(const tn_row_record *was, tn_move *v)
     }
 }
 
-/* Which slot of the checkpoint goes where. */
+/* Matches slots of the checkpoint with those of the model. */
 tn_status tn_warm_match_slots(tn_warm *m, const tn_row_schema *was, tn_error *err)
 {
     tn_text differences = {0};

@@ -20,7 +20,7 @@ typedef struct tn_tree tn_tree;               /* config/tree.h */
 
 #define TN_NOWHERE UINT32_MAX
 
-/* What happens to the rows of one slot (share group) of the checkpoint. */
+/* Fate of the rows of one slot (share group) of the checkpoint. */
 typedef struct tn_move {
     uint32_t to;                       /* group of the model, or TN_NOWHERE */
     uint32_t segment[TN_SEGMENTS_MAX]; /* per segment of ours: the checkpoint's, or TN_NOWHERE */
@@ -35,8 +35,8 @@ typedef struct tn_warm {
     tn_begun *begun; /* NULL: nobody wants to know */
     tn_arena *arena;
     tn_incoming row;
-    tn_row_schema now; /* of the model */
-    /* of the link of the chain that is read */
+    tn_row_schema now; /* groups of the model */
+    /* rows of the link of the chain that is read */
     const tn_row_schema *was;
     tn_move *moves; /* per group of it */
     uint64_t step;

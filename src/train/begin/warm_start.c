@@ -126,7 +126,7 @@ static tn_status read_shard(tn_warm *m, const char *path, tn_error *err)
 
 /* ---- dense ---- */
 
-/* The flat vector of the checkpoint and its states, one behind the other. */
+/* The flat vector of the checkpoint and its states, one after the other. */
 typedef struct flat {
     float *at;
     size_t size, reached;
@@ -165,7 +165,7 @@ static tn_status read_range(const char *path, flat *f, tn_error *err)
     return status;
 }
 
-/* The optimizer goes on where it stood: every weight is taken, by the same rule. */
+/* Returns whether the optimizer continues: every weight is taken, by the same rule. */
 static bool takes_states(const tn_warm *m, const tn_manifest_dense *d)
 {
     tn_state spec[TN_STATES_MAX];

@@ -26,7 +26,7 @@ typedef struct tn_worker tn_worker; /* train/step/worker.h */
 tn_status tn_warm_start(const tn_tree *from, tn_worker *w, tn_begun *begun,
                         tn_error *err) TN_MUST_USE;
 
-/* The slots of that checkpoint's configuration, by the names that they have in the new one, as
- * YAML; nothing where there is no such checkpoint: whoever loads it will tell. Bounds of buckets
+/* Appends the slots of that checkpoint's configuration, by the names that they have in the new one,
+ * as YAML; nothing where there is no such checkpoint, which its loader reports. Bounds of buckets
  * that the data chose then are part of what its rows mean. */
 void tn_warm_start_slots(const tn_tree *from, tn_arena *arena, tn_text *out);

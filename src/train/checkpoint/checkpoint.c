@@ -22,7 +22,7 @@
 
 /* ---- the thread ---- */
 
-enum { NICE = 10 }; /* of the thread that writes while training goes on */
+enum { NICE = 10 }; /* niceness of the thread that writes while training goes on */
 
 static tn_status write_now(void *arg, tn_error *err)
 {
@@ -239,7 +239,7 @@ static uint64_t make_run_id(const tn_model_plan *plan, const char *config)
     tn_sha256_add(&h, config, strlen(config));
     tn_sha256_end(&h, digest);
     memcpy(&id, digest, sizeof id);
-    return __builtin_bswap64(id); /* its hex stands in digest order */
+    return __builtin_bswap64(id); /* its hex is in digest order */
 }
 
 tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_model_plan *plan,
@@ -272,7 +272,7 @@ void tn_checkpoints_close(tn_checkpoints *c)
     if (c->moment != NULL) {
         tn_saved saved;
         tn_status status = tn_checkpoints_end(c, &saved, NULL);
-        (void)status; /* who wanted to know has asked */
+        (void)status; /* the caller asked for it */
     }
     tn_free(c->base_histogram);
     tn_ckptdir_close(c->files);
@@ -551,7 +551,7 @@ void tn_ckptshare_free(tn_ckptshare *s)
 {
     if (s != NULL) {
         tn_status status = end_writing(&s->writing, NULL);
-        (void)status; /* who wanted to know has asked */
+        (void)status; /* the caller asked for it */
         tn_moment_free(s->own.moment);
         tn_free(s);
     }

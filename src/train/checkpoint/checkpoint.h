@@ -36,15 +36,15 @@ typedef struct tn_saved {
     char name[32]; /* ckpt-42 */
     uint64_t ordinal;
     uint64_t run_id;
-    uint64_t bytes; /* of its files; when it was loaded, of rows and dense values of the full one */
-    uint64_t rows;  /* of the model .. */
-    uint64_t written; /* .. and in the files of this one */
+    uint64_t bytes;   /* size of its files; once loaded, of rows and dense values of the full one */
+    uint64_t rows;    /* rows of the model */
+    uint64_t written; /* rows in the files of this one */
     uint64_t step, samples;
     uint32_t epoch;
     uint32_t deltas; /* up from the full one; 0: it is one */
     double seconds;
-    double stall; /* seconds of these in which training stood still */
-    uint32_t crc; /* of the manifest */
+    double stall; /* seconds of these in which training paused */
+    uint32_t crc; /* checksum of the manifest */
 } tn_saved;
 
 enum { TN_CKPT_DELTAS_MAX = 64 }; /* after so many the next one is full */
@@ -89,7 +89,7 @@ typedef struct tn_ckpt_room {
     uint32_t wanted; /* checkpoints that are still to come before the oldest goes */
 } tn_ckpt_room;
 
-/* `w` was loaded as `from` tells; its ordinal 0: begun anew. */
+/* `from` says what `w` was loaded from; its ordinal 0: begun anew. */
 tn_status tn_checkpoints_room(const tn_checkpoints *c, const tn_worker *w, const tn_saved *from,
                               tn_ckpt_room *out, tn_error *err) TN_MUST_USE;
 
@@ -107,8 +107,8 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
 tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordinal,
                                  tn_error *err) TN_MUST_USE;
 
-/* The configuration of the checkpoint at `path`, or of the newest in a run directory; nothing where
- * there is none, or it cannot be read: whoever loads it will tell. */
+/* Appends the configuration of the checkpoint at `path`, or of the newest in a run directory;
+ * nothing where there is none, or it cannot be read: its loader reports that. */
 void tn_checkpoint_config(const char *path, tn_text *out);
 void tn_checkpoint_config_path(const char *path,
                                tn_text *out); /* its file, which may not be there */
@@ -128,7 +128,7 @@ tn_status tn_checkpoint_valid_rows(const char *path, const tn_run *run, tn_arena
                                    tn_valid_rows *out, tn_error *err) TN_MUST_USE;
 
 /* Reads the days and the step (or NULL) of the checkpoint that the run goes on from, by its
- * manifest alone; nothing where there is none, or it cannot be read: whoever loads it will tell. */
+ * manifest alone; nothing where there is none, or it cannot be read: its loader reports that. */
 void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out, uint64_t *step);
 
 /* For a run that finds nothing to learn: does what one that was killed has left undone in the run

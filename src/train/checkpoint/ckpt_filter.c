@@ -24,9 +24,9 @@ enum { PIECE_BYTES = 8 << 20, NAME_SIZE = 16, LINE = TN_KEY_FILTER_LINE, LISTED 
 struct tn_filter_pieces {
     tn_cut *cut;
     tn_range left;     /* partitions */
-    uint32_t together; /* of one piece */
+    uint32_t together; /* partitions of one piece */
     uint8_t *one;      /* counts of a partition */
-    uint8_t *counts;   /* as they are written, one partition behind the other */
+    uint8_t *counts;   /* bytes as they are written, one partition after the other */
     tn_tensor tensor[TN_PARTITIONS];
     char name[TN_PARTITIONS][NAME_SIZE];
 };

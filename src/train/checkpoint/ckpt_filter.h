@@ -6,7 +6,7 @@
  *     tn_filter_pieces_free(p);
  *
  * Where `admission.filter` is bloom, a file has a tensor of bytes for each partition, "p586": its
- * lines as they lie in memory (ps/table/key_filter.h), or those that are not all 0, each behind its
+ * lines as they lie in memory (ps/table/key_filter.h), or those that are not all 0, each after its
  * number. They are written whole, also beside a delta. Each rank writes those of its own
  * partitions; any number of ranks reads them.
  */

@@ -94,7 +94,7 @@ static void fill_dense(tn_manifest_dense *dense, const tn_worker *w, tn_arena *a
     fill_params(dense, w, arena);
 }
 
-/* Counts that the net reads: no weights and no nodes tell of them. */
+/* Adds counts that the net reads: neither weights nor nodes show them. */
 static void add_counts(const tn_model_plan *plan, tn_text *nodes)
 {
     for (uint32_t i = 0; i < plan->inputs->n; i++) {
@@ -126,7 +126,7 @@ tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena
     return status;
 }
 
-/* Parts of the epoch that runs: told by a ledger, or those behind a single reader. */
+/* Lists parts of the epoch that runs: by a ledger, or those after a single reader. */
 static void fill_parts(tn_manifest *m, const tn_moment_from *from, tn_arena *arena)
 {
     const tn_run_state *state = from->state;
@@ -230,7 +230,7 @@ static void take_changes(tn_moment *m, const uint64_t *now)
 static tn_status take_metrics(tn_moment *m, const tn_metrics *metrics, tn_error *err)
 {
     tn_metrics_sums(metrics, m->sums);
-    if (!m->delta) { /* all zeros, which is what a full one stands on */
+    if (!m->delta) { /* all zeros, the histogram before a full one */
         m->histogram = tn_try_alloc(CELLS, sizeof *m->histogram, "a copy of a histogram", err);
     }
     if (m->histogram == NULL) {
@@ -255,11 +255,11 @@ static tn_status take_own(tn_moment *m, tn_worker *w, tn_error *err)
     return tn_cut_open(&m->rows, w->shard.table, m->delta, err);
 }
 
-/* What rank 0 takes besides. */
+/* Takes what rank 0 has besides. */
 static tn_status take_run(tn_moment *m, const tn_moment_from *from, tn_error *err)
 {
     TN_ASSERT(from->w->rank == 0);
-    const tn_epoch_parts *data = from->state->data; /* of the epoch that runs, or ran last */
+    const tn_epoch_parts *data = from->state->data; /* parts of the epoch that runs, or ran last */
     m->config = from->text->config;
     m->histogram = from->base;
     m->changes.size_max =

@@ -29,7 +29,7 @@ typedef struct tn_moment {
     const char *config;   /* lent; NULL: of a rank above 0 */
     tn_text sources;
     uint32_t rank;
-    tn_range partitions; /* of this peer */
+    tn_range partitions; /* those of this peer */
     tn_cut *rows;
     size_t begin, end;                  /* its range of the flat vector */
     tn_tensor dense[TN_STATES_MAX + 1]; /* w, then each state; in floats below */
@@ -49,10 +49,10 @@ typedef struct tn_moment_from {
     const tn_metrics *metrics;
     const tn_run_text *text;
     uint64_t run_id;
-    uint64_t *base; /* histogram of what a delta stands on, which becomes today's */
+    uint64_t *base; /* histogram of the checkpoint before a delta, which becomes today's */
 } tn_moment_from;
 
-/* Of a rank above 0: its rows, weights and states. */
+/* Takes the moment of a rank above 0: its rows, weights and states. */
 tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err) TN_MUST_USE;
 void tn_moment_free(tn_moment *m); /* NULL is fine */
 

@@ -30,8 +30,8 @@ typedef struct tn_ckpt_order {
     char folder[64]; /* in the run directory: ckpt-42.<session>.tmp */
     uint64_t ordinal;
     uint64_t run_id, step;
-    uint64_t base_step; /* of a delta: that of its predecessor */
-    bool delta;         /* what changed since the save or the load before */
+    uint64_t base_step; /* step of a delta's predecessor */
+    bool delta;         /* only rows that changed since the save or the load before */
 } tn_ckpt_order;
 
 /* ---- rank 0 ---- */

@@ -14,7 +14,7 @@ struct tn_ckptdir {
     uint64_t session;
     uint64_t ordinal;       /* being written; 0: none */
     uint64_t committed;     /* the newest of this process, there or not */
-    char tmp[TN_PATH_SIZE]; /* where */
+    char tmp[TN_PATH_SIZE]; /* folder */
     char dir[TN_PATH_SIZE];
 };
 
@@ -25,7 +25,7 @@ static tn_status pass(const char *point, tn_error *err)
     return failure == 0 ? TN_OK : tn_fail(err, TN_E_IO, "failed on request at '%s'", point);
 }
 
-enum { TEXT_BYTES_MAX = 1 << 24 }; /* of a small file of the run directory */
+enum { TEXT_BYTES_MAX = 1 << 24 }; /* bytes at most of a small file of the run directory */
 
 /* "ckpt-<digits>.<16 hex>.tmp", or an unfinished file of those that a run writes by renaming:
  * nothing else is ours to remove. */
@@ -48,7 +48,8 @@ static bool is_unfinished(const char *name)
     return digits > 0 && digits <= 20 && tn_is_unfinished(name, ckpt);
 }
 
-/* For people and scripts. The checkpoint is saved already, so a failure is only told. */
+/* Updates LATEST for people and scripts. The checkpoint is saved already, so a failure is only
+ * logged. */
 /* Unless it is what the file says already. */
 static tn_status keep_text(const tn_ckptdir *d, const char *name, const char *text, tn_error *err)
 {
@@ -138,7 +139,7 @@ tn_status tn_ckptdir_path(const char *dir, uint64_t ordinal, char out[TN_PATH_SI
     return tn_path_join(dir, name, out, err);
 }
 
-/* Where a checkpoint lies that is being written, or removed. */
+/* Makes the path of a checkpoint that is being written, or removed. */
 static tn_status tmp_path(const tn_ckptdir *d, uint64_t ordinal, char out[TN_PATH_SIZE],
                           tn_error *err)
 {
@@ -173,7 +174,7 @@ tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal, tn_
     TN_TRY(status);
     const uint64_t next = 1 + (list.highest > d->committed ? list.highest : d->committed);
     TN_TRY(tmp_path(d, next, d->tmp, err));
-    TN_TRY(tn_remove_tree(d->tmp, err)); /* what an abandon could not remove */
+    TN_TRY(tn_remove_tree(d->tmp, err)); /* an abandoned folder that could not be removed */
     TN_TRY(tn_dir_make_new(d->tmp, err));
     d->ordinal = next;
     *ordinal = next;
@@ -291,7 +292,7 @@ tn_status tn_ckptdir_set_aside(const tn_ckptdir *d, uint64_t ordinal, tn_error *
 typedef struct entry {
     uint64_t ordinal, base;
     uint32_t crc;
-    bool whole; /* as far as manifests tell, down to the full one */
+    bool whole; /* as far as manifests show, down to the full one */
     bool kept;
 } entry;
 
@@ -305,7 +306,7 @@ static entry *find(entry *list, uint32_t n, uint64_t ordinal)
     return NULL;
 }
 
-/* Takes list[i] for whole or sets it aside; what it may stand on was looked at before. */
+/* Takes list[i] for whole or sets it aside; its predecessors were looked at before. */
 static tn_status look_at(const tn_ckptdir *d, entry *list, uint32_t n, uint32_t i, tn_error *err)
 {
     char path[TN_PATH_SIZE];
@@ -334,7 +335,7 @@ static tn_status look_at(const tn_ckptdir *d, entry *list, uint32_t n, uint32_t 
     return tn_ckptdir_set_aside(d, e->ordinal, err);
 }
 
-/* This one and what it stands on. */
+/* Marks this one and its predecessors. */
 static void keep_chain(entry *list, uint32_t n, entry *e)
 {
     while (e != NULL && e->whole) {

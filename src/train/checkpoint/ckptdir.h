@@ -49,7 +49,8 @@ void tn_ckptdir_close(tn_ckptdir *d); /* abandons; NULL is fine */
 tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal,
                            tn_error *err) TN_MUST_USE;
 
-/* Where it is written, until commit or abandon: "<dir>/ckpt-42.<session>.tmp". */
+/* Returns the folder that it is written to until commit or abandon: "<dir>/ckpt-42.<session>.tmp".
+ */
 const char *tn_ckptdir_folder(const tn_ckptdir *d);
 
 /* `make` creates the file at `path` and commits it (tn_file, tn_snapshot). When that fails for
@@ -83,16 +84,16 @@ tn_status tn_ckptdir_set_aside(const tn_ckptdir *d, uint64_t ordinal, tn_error *
 /* Moves what a run has left here (checkpoints, also damaged ones, LATEST, metrics.jsonl,
  * summary.json, calibration.json) into a new folder earlier-<n> in the directory, and nothing else,
  * and logs its path if there was anything. The newest go first, so that a crash leaves no delta
- * without what it stands on. */
+ * without its predecessor. */
 tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_error *err) TN_MUST_USE;
 
 /* The functions below need no lock and write nothing, but for loader->owner. */
 
 typedef struct tn_ckpt_listing {
     uint32_t n;
-    const uint64_t *ordinal; /* of what bears a final name, descending; in the arena */
-    uint32_t n_damaged;      /* that were set aside; of a number that is there twice, two */
-    uint64_t highest;        /* of all these; 0: there are none */
+    const uint64_t *ordinal; /* checkpoints by their final names, descending; in the arena */
+    uint32_t n_damaged; /* damaged ones that were set aside; two of a number that is there twice */
+    uint64_t highest;   /* largest ordinal of all these; 0: there are none */
 } tn_ckpt_listing;
 tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, tn_ckpt_listing *out,
                           tn_error *err) TN_MUST_USE;

@@ -177,7 +177,7 @@ static void cut_to_own(shard_job *job, const tn_snapshot_head *head)
     TN_ASSERT(job->n_partitions <= own[1] - own[0]);
 }
 
-/* The fault that is told is the first one in the file, however many threads read it. */
+/* The fault that is reported is the first one in the file, however many threads read it. */
 static tn_status read_rows(shard_job *job, const tn_snapshot_head *head, tn_error *err)
 {
     if (head->partitions != TN_PARTITIONS) {
@@ -456,8 +456,8 @@ const char *tn_ckpt_type_of(const char *name)
 static bool is_owed(const tn_owners *owners, const tn_ckpt_wrote *wrote)
 {
     TN_ASSERT(wrote->rank < owners->n_peers);
-    uint32_t next = owners->from[wrote->rank]; /* of rows */
-    uint32_t counted = next;                   /* of counts, which may be left out */
+    uint32_t next = owners->from[wrote->rank]; /* next partition of rows */
+    uint32_t counted = next;                   /* next partition of counts, which may be left out */
     const uint32_t end = owners->from[wrote->rank + 1];
     uint32_t n_dense = 0;
     for (uint32_t i = 0; i < wrote->n_files; i++) {
@@ -491,7 +491,7 @@ tn_status tn_ckpt_files_add(tn_ckpt_files *f, const tn_ckpt_wrote *wrote, tn_err
     }
     for (uint32_t i = 0; i < wrote->n_files; i++) {
         tn_manifest_file file = wrote->file[i];
-        file.type = tn_ckpt_type_of(file.name); /* what they said is lent */
+        file.type = tn_ckpt_type_of(file.name); /* its texts are lent */
         tn_ckpt_files_list(f, wrote->file[i].name, &file);
     }
     tn_ckpt_files_tell(f, wrote->rank, wrote->rows);

@@ -31,7 +31,7 @@ typedef struct tn_ckpt_files {
     uint32_t n, n_told;     /* files; ranks that have written all of theirs */
     tn_manifest_file *file; /* by name, bytewise */
     bool *told;             /* per rank */
-    uint64_t rows;          /* of the model, in the partitions of those ranks */
+    uint64_t rows;          /* rows of the model, in the partitions of those ranks */
     uint64_t written;       /* rows in files */
     uint64_t bytes;
 } tn_ckpt_files;
@@ -47,7 +47,7 @@ void tn_ckpt_files_tell(tn_ckpt_files *f, uint32_t rank, uint64_t rows);
 /* The files that one rank wrote. Strings and the list are lent. */
 typedef struct tn_ckpt_wrote {
     uint32_t rank;
-    uint64_t rows; /* of the model, in its partitions; of a delta, files hold fewer */
+    uint64_t rows; /* rows of the model, in its partitions; files of a delta hold fewer */
     uint32_t n_files;
     const tn_manifest_file *file; /* by name, bytewise */
 } tn_ckpt_wrote;
@@ -77,7 +77,7 @@ tn_status tn_ckpt_write_own(tn_ckpt_own *own, tn_ckpt_files *files, tn_error *er
  * tn_ckpt_put calls it. */
 typedef struct tn_ckpt_part {
     const tn_moment *moment;
-    const tn_snapshot_head *head; /* of tn_ckpt_write_shard: which partitions */
+    const tn_snapshot_head *head; /* the partitions of tn_ckpt_write_shard */
     tn_manifest_file file;        /* bytes, rows, crc are set */
 } tn_ckpt_part;
 

@@ -29,7 +29,7 @@ static bool is_missing(const char *path)
     return lstat(path, &st) != 0 && errno == ENOENT;
 }
 
-/* A file that is not there is damage; its folder may lack with it, but not lie behind a link to
+/* A file that is not there is damage; its folder may lack with it, but not be a link to
  * nowhere. Whatever else keeps one from being opened (rights, descriptors, the disk, a server that
  * does not answer) says nothing about its bytes. */
 static tn_status blame(tn_status status, const char *folder, const char *file, tn_error *err)
@@ -122,7 +122,7 @@ static tn_status check_file(const char *path, const tn_manifest *m, const tn_man
 
 enum { CHAIN_MAX = 1024 }; /* deltas on one full checkpoint */
 
-/* A checkpoint and what it stands on: the wanted one first, the full one last. */
+/* Links of a chain: the wanted checkpoint first, then its predecessors, the full one last. */
 typedef struct chain {
     uint32_t n;
     struct {
@@ -246,7 +246,7 @@ static tn_status build_chain(const char *path, tn_arena *arena, chain *c, tn_err
     }
 }
 
-/* Whether the manifest stands where its ordinal says; a folder may have been renamed by hand. */
+/* Checks that the manifest is in the folder of its ordinal; one may have been renamed by hand. */
 static tn_status check_place(const char *path, const tn_manifest *m, tn_error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -258,7 +258,8 @@ static tn_status check_place(const char *path, const tn_manifest *m, tn_error *e
     return TN_OK;
 }
 
-/* *damaged: the failure is about the bytes of this checkpoint, or of one that it stands on. */
+/* Loads a chain. *damaged: the failure is about the bytes of this checkpoint, or of one before it.
+ */
 static tn_status load(const char *path, const tn_ckpt_loader *loader, tn_arena *arena,
                       bool *damaged, tn_error *err)
 {
@@ -303,7 +304,7 @@ static void advise(tn_status status, tn_error *err)
 tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader, tn_error *err)
 {
     TN_ASSERT(loader->read != NULL);
-    char plain[TN_PATH_SIZE]; /* without slashes behind it */
+    char plain[TN_PATH_SIZE]; /* without slashes at its end */
     size_t size = strlen(path);
     while (size > 1 && path[size - 1] == '/') {
         size--;

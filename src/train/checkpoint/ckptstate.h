@@ -17,12 +17,12 @@ enum { TN_CKPT_SMALL_BYTES = 64 << 10 };
 typedef struct tn_ckpt_writing {
     tn_thread_fn *write; /* with `of` */
     void *of;
-    tn_thread *thread; /* NULL: it was written at once, or is joined .. */
-    tn_status status;  /* .. with this outcome */
+    tn_thread *thread; /* NULL: it was written at once, or is joined */
+    tn_status status;  /* outcome, once it is joined */
     tn_error err;
     _Atomic bool written;
     bool is_open;  /* nobody has said yet whether there is to be a checkpoint */
-    bool dropped;  /* there is not to be one; read behind `decided` */
+    bool dropped;  /* there is not to be one; read after `decided` */
     sem_t decided; /* posted once, when somebody has */
 } tn_ckpt_writing;
 
@@ -32,7 +32,7 @@ struct tn_checkpoints {
     tn_ckptdir *files;
     tn_text dir;
     uint64_t run_id;
-    tn_saved base; /* of the next delta, in this directory and of this run; ordinal 0: none */
+    tn_saved base; /* predecessor of the next delta, here and of this run; ordinal 0: none */
     uint64_t *base_histogram; /* owned */
     tn_ckpt_peers peers;      /* announce NULL: alone */
 
@@ -48,5 +48,5 @@ struct tn_checkpoints {
     bool lost_rows; /* the disk refused rows, which are not kept */
 };
 
-/* Sets what a manifest tells of a checkpoint. */
+/* Sets what a manifest says of a checkpoint. */
 void tn_checkpoints_name(tn_saved *out, const tn_manifest *m);

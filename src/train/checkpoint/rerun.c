@@ -103,18 +103,19 @@ static bool is_watched(const tn_run *run)
 static uint32_t options_changed(const char *was, const char *now, const tn_run *run, bool finished,
                                 tn_text *names)
 {
-    const char *passed_over[] = {"compute.gemm",
-                                 "compute.huge_pages",
-                                 "eval.metrics",
-                                 "eval.slices",
-                                 "eval.slices_min_rows",
-                                 "eval.batch",
-                                 "eval.calibrate",
-                                 NULL, /* all of eval, when it decides nothing */
-                                 NULL, /* what only says where the run ends, when it goes on */
-                                 NULL,
-                                 NULL,
-                                 NULL};
+    const char *passed_over[] = {
+        "compute.gemm",
+        "compute.huge_pages",
+        "eval.metrics",
+        "eval.slices",
+        "eval.slices_min_rows",
+        "eval.batch",
+        "eval.calibrate",
+        NULL, /* all of eval, when it decides nothing */
+        NULL, /* options that only say where the run ends, when it goes on */
+        NULL,
+        NULL,
+        NULL};
     uint32_t n = 7;
     if (!is_watched(run)) {
         passed_over[n++] = "eval";
@@ -159,7 +160,7 @@ static bool data_changed(const tn_rerun *r)
 
 /* ---- sentences ---- */
 
-/* Where a run over days stands, which is never finished. */
+/* Says how far a run over days has come, which is never finished. */
 static void say_days(const tn_rerun *r, tn_text *out)
 {
     const tn_manifest_days *days = &r->state->days;
@@ -173,7 +174,8 @@ static void say_days(const tn_rerun *r, tn_text *out)
     tn_text_addf(out, ", step %llu)", (unsigned long long)r->state->steps);
 }
 
-/* Says where the run stands. True: it is finished; `remedy` gets what lets it train on. */
+/* Says how far the run has come. Returns true when it is finished; `remedy` gets what lets it train
+ * on. */
 static bool say_where(const tn_rerun *r, tn_text *out, tn_text *remedy)
 {
     const tn_run *run = r->plan->run;

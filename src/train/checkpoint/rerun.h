@@ -18,7 +18,7 @@ typedef struct tn_rerun {
     const tn_model_plan *plan;
     const tn_run_text *text;
     const tn_run_state *state; /* with its past */
-    const char *name;          /* of the checkpoint */
+    const char *name;          /* name of the checkpoint */
     bool patience_over;        /* no evaluation was better for long */
 } tn_rerun;
 

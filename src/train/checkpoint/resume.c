@@ -172,12 +172,12 @@ typedef struct loading {
     tn_metrics *metrics; /* NULL: not wanted */
     tn_saved *which;
     tn_epoch_position *stand;   /* NULL: not wanted; else the others take its steps, too */
-    const tn_ckpt_peers *peers; /* who read their parts when this one has; announce NULL: nobody */
-    uint64_t top;               /* the checkpoint that is wanted; others are what it stands on */
+    const tn_ckpt_peers *peers; /* others read when this one has; announce NULL: none */
+    uint64_t top;               /* the checkpoint that is wanted; others precede it in its chain */
     bool no_rows;               /* these are read by others, of a full one */
-    bool no_counts;             /* of keys without a row: nobody learns from here on */
-    uint32_t deltas;            /* read so far on the full one */
-    uint64_t bytes;             /* of rows and dense values of that */
+    bool no_counts;  /* counts of keys without a row are left out: nobody learns from here on */
+    uint32_t deltas; /* read so far on the full one */
+    uint64_t bytes;  /* counts of rows and dense values of that */
 } loading;
 
 /* Positions within an epoch count rows in an order of their own. */
@@ -246,7 +246,7 @@ static tn_status read_files(const loading *l, const char *path, const tn_manifes
 {
     tn_worker *w = l->w;
     const size_t size = tn_params_size(w->params);
-    size_t reached = 0; /* of the flat vector */
+    size_t reached = 0; /* floats of the flat vector that are read */
     for (uint32_t i = 0; i < m->n_files; i++) {
         tn_text file = {0};
         tn_text_addf(&file, "%s/%s", path, m->file[i].name);
@@ -263,7 +263,8 @@ static tn_status read_files(const loading *l, const char *path, const tn_manifes
     return TN_OK;
 }
 
-/* Of a part only the files' own counts are known, which were checked. */
+/* Checks the rows of the table. Only the files' own counts of a part are known, and they were
+ * checked. */
 static tn_status check_rows(const loading *l, const char *path, const tn_manifest *m, tn_error *err)
 {
     const tn_worker *w = l->w;
@@ -365,7 +366,7 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
 
 /* ---- which one ---- */
 
-/* Where a checkpoint is asked for by name, one that this version cannot read is at fault. */
+/* Turns TN_E_LIMIT into a fault of the checkpoint, which was asked for by name. */
 static tn_status as_ckpt(tn_status status, tn_error *err)
 {
     if (status == TN_E_LIMIT && err != NULL) {
@@ -379,9 +380,9 @@ static tn_status load_one(const char *path, const tn_ckpt_loader *loader, tn_err
     return as_ckpt(tn_ckptdir_load_one(path, loader, err), err);
 }
 
-/* The newest checkpoint of the best step which took itself for the best; 0: none. It is not to be
- * pruned, so what cannot be read is a failure; what is damaged is passed over. The net's optimizer
- * counts its steps, which tells other weights from these. */
+/* Returns the newest checkpoint of the best step which took itself for the best; 0: none. It is not
+ * to be pruned, so what cannot be read is a failure; what is damaged is passed over. The net's
+ * optimizer counts its steps, which separates other weights from these. */
 static tn_status find_best(const tn_checkpoints *c, const tn_worker *w, tn_run_state *state,
                            tn_error *err)
 {
@@ -440,7 +441,7 @@ static tn_status begin_with(tn_checkpoints *c, tn_worker *w, tn_run_state *state
     return TN_OK;
 }
 
-/* A run that was begun with these very weights goes on where it stands; any other one stays. */
+/* A run that was begun with these very weights goes on from its position; any other one stays. */
 static tn_status check_begun(const tn_checkpoints *c, const tn_run_state *state,
                              const tn_saved *which, tn_error *err)
 {
@@ -529,7 +530,7 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
                                        : check_begun(c, state, which, err));
         }
     }
-    if (state->days.used) { /* the last one behind a whole day is never pruned */
+    if (state->days.used) { /* the last one after a whole day is never pruned */
         state->best_ordinal = state->days.within ? state->days.before : which->ordinal;
     }
     if (state->patience.seen) {

@@ -95,7 +95,7 @@ static bool same_part(const tn_manifest_part *a, const tn_manifest_part *b)
            a->state == b->state && a->position == b->position;
 }
 
-/* Whether reading that stands in part i of the epoch has the same parts behind it and before it. */
+/* Returns whether a position in part i of the epoch has the same parts before and after it. */
 static bool stands_in(const tn_epoch_parts *map, const tn_progress *at,
                       const tn_epoch_position *stand)
 {
@@ -122,7 +122,7 @@ tn_status tn_epoch_parts_find(const tn_epoch_parts *map, const tn_epoch_position
                               tn_progress *at, tn_error *err)
 {
     TN_ASSERT(!stand->shared);
-    uint32_t first = 0; /* that is not done */
+    uint32_t first = 0; /* the first part that is not done */
     while (first < stand->n_parts && stand->part[first].state == TN_PART_DONE) {
         first++;
     }

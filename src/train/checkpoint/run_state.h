@@ -1,4 +1,4 @@
-/* run_state.h - where a run stands, in its data too: what a checkpoint keeps beside the weights.
+/* run_state.h - the position of a run, in its data too: what a checkpoint keeps beside the weights.
  *
  * Which files the data are, and whether they are still the same, train/checkpoint/sources.h says;
  * here only how they were cut into parts counts. The state is owned by the trainer, or by the
@@ -22,17 +22,16 @@ typedef struct tn_epoch_parts {
 const tn_epoch_parts *tn_epoch_parts_of(const tn_reader *reader, const tn_sources *sources,
                                         tn_arena *arena);
 
-/* Lists the parts for the manifest, of ranks that stand at at[rank]; adjacent parts that are done
- * are merged. Lives in the arena. NULL: none was begun. */
+/* Lists the parts for the manifest, of ranks whose positions are at[rank]; adjacent parts that are
+ * done are merged. Lives in the arena. NULL: no epoch was begun. */
 const tn_manifest_part *tn_epoch_parts_manifest(const tn_epoch_parts *map, const tn_progress *at,
                                                 uint32_t n_ranks, tn_arena *arena, uint32_t *n);
 
-/* The way back: the position in an epoch that a manifest tells. One reader stands in one part,
- * behind those that are done; several readers leave any pattern of parts (`shared`,
- * cluster/ledger/ledger.h). */
+/* The position in an epoch by a manifest. One reader is in one part, after those that are done;
+ * several readers leave any pattern of parts (`shared`, cluster/ledger/ledger.h). */
 typedef struct tn_epoch_position {
-    bool within;    /* somewhere in an epoch .. */
-    uint32_t epoch; /* .. this one */
+    bool within; /* it is within the epoch `epoch` */
+    uint32_t epoch;
     bool shared;
     uint32_t cut_for; /* ranks, as in tn_reader_opts; 0: not within an epoch */
     uint32_t n_parts;
@@ -49,7 +48,7 @@ void tn_epoch_position_done(tn_epoch_position *s); /* and is empty */
 tn_status tn_epoch_parts_find(const tn_epoch_parts *map, const tn_epoch_position *stand,
                               tn_progress *at, tn_error *err) TN_MUST_USE;
 
-/* TN_E_DATA: the parts come in another order, as far as the position tells; the ledger checks
+/* TN_E_DATA: the parts come in another order, as far as the position shows; the ledger checks
  * whether they are the same parts. */
 tn_status tn_epoch_parts_check(const tn_epoch_parts *map, const tn_epoch_position *stand,
                                tn_error *err) TN_MUST_USE;
@@ -63,7 +62,7 @@ typedef struct tn_past {
     tn_text sources; /* sources.jsonl */
 } tn_past;
 
-/* What early stopping remembers. */
+/* Memory of early stopping. */
 typedef struct tn_early_stopping_state {
     bool seen;   /* there is a best */
     double best; /* the monitor's value */
@@ -75,23 +74,22 @@ typedef struct tn_early_stopping_state {
 } tn_early_stopping_state;
 
 typedef struct tn_run_state {
-    tn_progress progress; /* of the epoch that runs */
+    tn_progress progress; /* counts of the epoch that runs */
     uint64_t steps;
     uint64_t samples;    /* records consumed since the start */
     uint64_t epoch_step; /* steps when this epoch began; 0: at the first, or not known */
-    bool begun;          /* with weights from elsewhere, as in tn_manifest .. */
+    bool begun;          /* the run began with weights from elsewhere, as in tn_manifest */
     uint32_t begun_crc;
     tn_past *past;       /* a resume fills it in; NULL: nobody asks */
     const char *monitor; /* metric that patience watches; NULL: none */
     tn_early_stopping_state patience;
-    const tn_epoch_parts *data; /* of the epoch that runs; NULL: none was begun */
-    tn_epoch_position stand;    /* after a resume: where in the epoch, until the reader is open */
-    const tn_manifest_part
-        *part;             /* of the epoch that runs, as a ledger tells them; lent. NULL: .. */
-    uint32_t n_parts;      /* .. they follow from `progress` */
-    uint64_t best_ordinal; /* checkpoint that holds the best model; 0: none */
-    bool owes_best;        /* after a resume: there is one, and the weights are not its */
-    bool eval_owed;        /* an evaluation due at this step was stopped by a signal */
-    tn_manifest_days days; /* of a run over days; day and epoch stay until the next one begins */
-    tn_manifest_export export; /* due: of the newest checkpoint, or what is saved now */
+    const tn_epoch_parts *data;   /* parts of the epoch that runs; NULL: none was begun */
+    tn_epoch_position stand;      /* after a resume: where in the epoch, until the reader is open */
+    const tn_manifest_part *part; /* parts by a ledger, lent; NULL: they follow from `progress` */
+    uint32_t n_parts;             /* items of `part` */
+    uint64_t best_ordinal;        /* checkpoint that holds the best model; 0: none */
+    bool owes_best;               /* after a resume: there is one, and the weights are not its */
+    bool eval_owed;               /* an evaluation due at this step was stopped by a signal */
+    tn_manifest_days days;        /* day and epoch stay until the next one begins */
+    tn_manifest_export export;    /* due: of the newest checkpoint, or what is saved now */
 } tn_run_state;

@@ -5,7 +5,7 @@
  *
  * A file is its size and a hash of its head, its tail and samples between them, at places that the
  * size alone decides. Its name, its folder and its times say nothing: it may be moved, copied and
- * touched. An object behind a URI is its size and a hash of its version: its ETag, or when it was
+ * touched. An object of a URI is its size and a hash of its version: its ETag, or when it was
  * changed. What comes once (standard input, a pipe) is not known, and neither is what an earlier
  * version has written down by time of change: of that only the size counts.
  */

@@ -22,14 +22,14 @@ typedef struct tn_slot_opts tn_slot_opts;           /* io/schema/dataopts.h */
 typedef struct tn_group_admission {
     const tn_admission_opts *opts;
     const tn_origin *at;
-    const char *slot; /* whose words these are; NULL: those of all slots */
+    const char *slot; /* the slot that says this; NULL: all slots */
     bool own_filter;  /* the slot says one of its own */
 } tn_group_admission;
 
-/* What holds for the group of `slot`; NULL: of slots that say nothing. */
+/* Returns what holds for the group of `slot`; NULL: of slots that say nothing. */
 tn_group_admission tn_admission_of(const tn_run *run, const tn_slot_opts *slot, const tn_binder *b);
 
-/* Which segments wait, for tn_layout_make. */
+/* Sets which segments wait, for tn_layout_make. */
 tn_group_waits tn_admission_waits(const tn_group_admission *a);
 
 /* The rule of a group, once its record is known. `missing_init`: keys without a row read as their

@@ -18,18 +18,18 @@
 
 enum {
     LIST_GUESS = 4,        /* values of a slot that may have any number */
-    STEPS_UNTIL_MET = 2,   /* that a group makes before all stand still */
-    KEY_BYTES = 8,         /* of a parsed row; of a batch three times that */
-    ROW_BYTES = 32,        /* of a parsed row beside its keys */
-    BLOCK_BYTES = 1 << 20, /* of a parsed block, of which a parser has two */
+    STEPS_UNTIL_MET = 2,   /* steps that a group makes before all pause */
+    KEY_BYTES = 8,         /* bytes of an entry of a parsed row; a batch has three times that */
+    ROW_BYTES = 32,        /* bytes of a parsed row beside its keys */
+    BLOCK_BYTES = 1 << 20, /* bytes of a parsed block, of which a parser has two */
     MORE_BLOCKS = 2,
     STACK_BYTES = 8 << 20,    /* address space of a thread */
-    THREADS = 6,              /* that start later: reading, batches, saving, messages */
-    SAVE_BYTES = 16 << 20,    /* that saving takes beside copies of rows */
-    METRICS = 3,              /* of an epoch, of the window, of an evaluation .. */
-    METRICS_BYTES = 17 << 20, /* .. with their histograms of scores */
+    THREADS = 6,              /* threads that start later: reading, batches, saving, messages */
+    SAVE_BYTES = 16 << 20,    /* bytes that saving takes beside copies of rows */
+    METRICS = 3,              /* sets of metrics: of an epoch, the window, an evaluation */
+    METRICS_BYTES = 17 << 20, /* bytes of a set, with its histogram of scores */
     SLOTS_TOLD = 8,
-    FORGET = 16, /* of the most rows of a step one in so many with each step */
+    FORGET = 16, /* each step lowers the most rows of a step by one part in so many */
 };
 
 static const double auto_share = 0.8;
@@ -66,9 +66,9 @@ static uint64_t bytes_of(const tn_graph *g)
     return g != NULL ? (uint64_t)tn_graph_cost(g).memory : 0;
 }
 
-/* What training takes beside the table, beyond what the worker has by now: rows that are held back,
- * blocks that are parsed, batches with their rows and gradients, what a group sends, values of the
- * graphs, metrics. */
+/* Returns what training takes beside the table, beyond what the worker has by now: rows that are
+ * held back, blocks that are parsed, batches with their rows and gradients, what a group sends,
+ * values of the graphs, metrics. */
 static uint64_t planned(const tn_worker *w)
 {
     const tn_run *run = w->plan->run;
@@ -107,7 +107,7 @@ static void find_auto(tn_memory_cap *m)
     m->cap = m->cap > 0 ? m->cap : 1; /* 0 would be none */
 }
 
-/* A group makes some steps more before all stand still. */
+/* A group makes some steps more before all pause. */
 static uint64_t until_met(const tn_worker *w, uint64_t rows)
 {
     return w->plan->owners.n_peers > 1 ? STEPS_UNTIL_MET * rows : rows;

@@ -33,20 +33,20 @@ typedef enum tn_room {
 typedef struct tn_memory_cap {
     const tn_worker *w; /* NULL: nothing is looked at */
     tn_memory_limit limit;
-    uint64_t share;           /* of limit.resident: that of this process */
+    uint64_t share;           /* part of limit.resident that is this process's */
     uint32_t sharers;         /* with so many */
-    uint64_t cap;             /* of the table */
+    uint64_t cap;             /* bytes of the table */
     uint64_t outside;         /* auto: what was taken off */
     bool by_address;          /* auto: the limit of address space was the least */
     bool evicts;              /* rows leave before the table is full */
-    uint64_t rows, rows_most; /* that may come until the run pauses; before its first step */
-    uint64_t steps, created;  /* of the worker, of its table, when last looked at */
+    uint64_t rows, rows_most; /* rows that may come until the run pauses; before its first step */
+    uint64_t steps, created;  /* by the worker and its table, at the last look */
     uint64_t most;            /* rows that one of the last steps has made */
     tn_range partitions;      /* the own ones */
     uint64_t look_from;       /* bytes of the table */
     double next_look;         /* at the process; monotonic seconds */
-    uint64_t bytes;           /* of the table at the last look at the process .. */
-    bool is_near;             /* .. which was near its limit then */
+    uint64_t bytes;           /* size of the table at the last look at the process */
+    bool is_near;             /* the process was near its limit then */
     tn_room room;             /* as last seen */
     tn_memory_use use;        /* the same */
 } tn_memory_cap;

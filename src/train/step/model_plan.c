@@ -47,7 +47,7 @@ static tn_tree *wrapped(tn_arena *arena, const tn_tree *tree)
     return map;
 }
 
-/* Of the usual rule, which is that of a map without a type. */
+/* Returns whether the usual rule, that of a map without a type, has this option. */
 static bool is_option(tn_arena *arena, const tn_tree *map, const char *key)
 {
     return tn_field_find(tn_field_choice(arena, rule_fields, map)->fields, key) != NULL;
@@ -280,7 +280,7 @@ static tn_lifecycle life_of(const tn_run *run, const tn_slot_opts *slot, const t
     };
 }
 
-/* Of each group of the layout. */
+/* Returns the lifecycle of each group of the layout. */
 static const tn_lifecycle *resolve_lives(const tn_model_plan *p,
                                          const tn_group_admission *admission, const tn_binder *b)
 {
@@ -449,7 +449,7 @@ static void refuse_unread(const tn_model_plan *p, const bool *used, const tn_bin
     }
 }
 
-/* Which slots feed an input, and of which group each is. */
+/* Collects the slots that feed an input, and the group of each. */
 static void map_slots(tn_model_plan *p, const tn_binder *b)
 {
     const tn_schema *schema = p->schema;

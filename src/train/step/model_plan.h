@@ -32,7 +32,7 @@ typedef struct tn_model_plan {
     const uint16_t *slot_group; /* per slot of a batch */
     const bool *slot_used;      /* per slot: some input takes it */
     const bool *missing_init;   /* per group */
-    tn_owners owners;           /* of the partitions; alone, a process owns all of them */
+    tn_owners owners;           /* owner of the partitions; alone, a process owns all of them */
 } tn_model_plan;
 
 /* Faults go to b->diag, then *out is NULL and the status TN_E_CONFIG. `run` must outlive it. */

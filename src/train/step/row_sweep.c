@@ -1,4 +1,4 @@
-/* row_sweep.c - sweeps the table of a process, and adds up what the processes of a run tell. */
+/* row_sweep.c - sweeps the table of a process, and adds up the counts of all processes of a run. */
 #include "train/step/row_sweep.h"
 
 #include "ps/optim/rule.h"

@@ -4,7 +4,7 @@
  *     if (tn_rows_come_and_go(plan))
  *         TN_TRY(tn_rows_sweep(worker, day, groups, err));     groups[n_groups]
  *
- * Every rank does so with the rows that it owns, while all stand still; counts of ranks add up.
+ * Every rank does so with the rows that it owns, while all pause; counts of ranks add up.
  */
 #pragma once
 
@@ -18,7 +18,8 @@ typedef struct tn_worker tn_worker;
  * nothing to sweep. */
 bool tn_rows_come_and_go(const tn_model_plan *plan);
 
-/* What expires on `day`, as tn_table_sweep, leaves the worker's table. out: one per group. */
+/* Removes the rows of the worker's table that expire on `day`, as tn_table_sweep does. out: one per
+ * group. */
 tn_status tn_rows_sweep(tn_worker *w, uint32_t day, tn_group_rows *out, tn_error *err) TN_MUST_USE;
 
 void tn_group_rows_sum(tn_group_rows *sum, const tn_group_rows *more);

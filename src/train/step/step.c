@@ -50,7 +50,7 @@ static size_t flag_words(const unknown_in *in)
 /* Bytes that all bags together can take. */
 static size_t bag_bytes(const unknown_in *in)
 {
-    size_t words = in->rows + flag_words(in); /* of unknown slots */
+    size_t words = in->rows + flag_words(in); /* flags of unknown slots */
     for (uint32_t i = 0; i < in->n_slots; i++) {
         words += in->rows + 1 + 2 * (size_t)in->bag[i].offset[in->rows];
     }
@@ -242,7 +242,7 @@ static tn_status diverged(const tn_worker *w, const char *what, tn_error *err)
 typedef struct statistics {
     tn_worker *w;
     tn_feed_peers peers;
-    tn_status status; /* of the first exchange that failed; none is tried after it */
+    tn_status status; /* status of the first exchange that failed; none is tried after it */
     tn_error err;
 } statistics;
 
@@ -264,7 +264,7 @@ static tn_status check_statistics(const statistics *x, tn_error *err)
 
 /* ---- learning ---- */
 
-/* Where a step is joint all ranks compute one batch; else ranks drop different units. */
+/* All ranks compute one batch of a joint step; else ranks drop different units. */
 static void place_in_joint(statistics *x, const tn_joint_batch *joint, tn_graph_feed *feed)
 {
     const tn_worker *w = x->w;

@@ -6,7 +6,7 @@
  * the worker's client, and update runs the graph forward and backward and pushes the gradients.
  * train/step/step_loop.h has the order of these calls in a run.
  *
- * Each step in flight has its own localizer, rows and gradients, which grow to
+ * Each step under way has its own localizer, rows and gradients, which grow to
  * the largest batch and then stay.
  */
 #pragma once
@@ -26,11 +26,11 @@ typedef struct tn_step {
     float *rows;           /* the batch's own embedding table, local->keys.floats */
     float *grads;          /* its gradient, same shape; NULL when only scoring */
     bool training;
-    bool *missing;           /* when scoring: keys without a row .. */
-    uint32_t n_missing;      /* .. and room there */
-    tn_bag *known_bag;       /* when scoring: bags without those keys .. */
-    char *known;             /* .. their arrays .. */
-    size_t known_capacity;   /* .. and room there */
+    bool *missing;           /* when scoring: keys without a row */
+    uint32_t n_missing;      /* room in `missing` */
+    tn_bag *known_bag;       /* when scoring: bags without those keys */
+    char *known;             /* arrays of known_bag */
+    size_t known_capacity;   /* room in `known` */
     uint32_t *unknown;       /* when scoring: values of each slot that were left out for it */
     uint32_t *unknown_slots; /* when scoring: of each row, in `known`, slots that hold keys, but
                                 none with a row; NULL: there is no such slot */
@@ -41,7 +41,7 @@ typedef struct tn_step {
 /* The figures of a step. */
 typedef struct tn_learned {
     double loss;        /* sum of w_i l_i over W, before the update, without regularisers */
-    double grad_norm;   /* of all gradients, before the global clip */
+    double grad_norm;   /* norm of all gradients, before the global clip */
     uint64_t staleness; /* most updates of a shard between a pull and its push, of late */
 } tn_learned;
 

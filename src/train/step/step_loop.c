@@ -22,12 +22,12 @@ struct tn_step_loop {
     char point[24];  /* name of the failpoint before each step: "step.RANK" */
     bool is_over;    /* this rank's data */
     bool is_pulled;  /* `next` was; where steps are joint, perhaps without a batch */
-    tn_step *next;   /* whose rows were, or are, asked for; NULL: nothing was left, or there yet */
+    tn_step *next;   /* its rows were, or are, asked for; NULL: nothing was left, or there yet */
     tn_step *taken;  /* lent to the caller */
     double waited_s; /* for the data of `next` */
     tn_client_waits waits; /* until the last step was done */
-    tn_keyset none;        /* of a batch without rows */
-    uint32_t *no_first;    /* .. and its partitions: zeros */
+    tn_keyset none;        /* keys of a batch without rows */
+    uint32_t *no_first;    /* partitions of these: zeros */
 };
 
 static tn_client_waits waited(const tn_step_loop *x)

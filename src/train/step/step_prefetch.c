@@ -93,7 +93,7 @@ typedef struct slot {
 struct tn_step_prefetch {
     tn_team *team;
     tn_batches batches;
-    tn_reader *reader;          /* behind `batches`; or NULL */
+    tn_reader *reader;          /* fills `batches`; or NULL */
     tn_reader_stopper *stopper; /* NULL: nobody can stop it */
 
     pthread_mutex_t lock;    /* guards all below */
@@ -103,7 +103,7 @@ struct tn_step_prefetch {
     uint32_t first; /* the next to hand out */
     uint32_t next;  /* the next to fill */
     tn_status end;  /* TN_OK: there may be more */
-    tn_error err;   /* of `end` and of a slot that failed */
+    tn_error err;   /* error of `end`, and of a slot that failed */
 };
 
 static tn_status next_of_reader(void *from, uint64_t until_ns, tn_batch **out, tn_error *err)

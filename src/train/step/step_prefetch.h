@@ -35,7 +35,7 @@ typedef struct tn_step_prefetch_opts {
     bool training;
 } tn_step_prefetch_opts;
 
-/* Where batches come from. */
+/* A source of batches. */
 typedef struct tn_batches {
     /* The next one, lent until recycled; TN_END after the last. *out is NULL when none is ready by
      * `until_ns` of tn_clock_ns. Calls do not overlap. */

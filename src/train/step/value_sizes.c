@@ -39,7 +39,7 @@ typedef struct sizing {
     uint32_t n, room;
 } sizing;
 
-/* 0: none, and told. */
+/* Returns 0 after a report when there is none. */
 static double read_size(const sizing *s, const tn_tree *tree)
 {
     double size = 0;

@@ -20,8 +20,8 @@ typedef struct tn_rules tn_rules;       /* ps/optim/rule.h */
 typedef struct tn_schema tn_schema;     /* io/schema/schema.h */
 typedef struct tn_tree tn_tree;         /* config/tree.h */
 
-/* Replaces the rules of groups, whose size is the largest of their slots', and adds those of single
- * keys behind them, in the binder's arena. Faults go to its diag: a slot or a size that is none, a
- * rule that sizes have no meaning for. */
+/* Replaces the rules of groups, whose size is the largest of their slots', and appends those of
+ * single keys, in the binder's arena. Faults go to its diag: a slot or a size that is none, a rule
+ * that sizes have no meaning for. */
 void tn_value_sizes_apply(const tn_tree *sizes, const tn_schema *schema, const tn_binder *b,
                           tn_rules *rules);

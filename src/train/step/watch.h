@@ -19,17 +19,17 @@ typedef struct tn_watch {
     void *arg;
     bool peers_table;                   /* show a line per peer every 10 s */
     bool terminal;                      /* somebody looks at it: draw a bar */
-    uint32_t width;                     /* of the terminal, in columns */
+    uint32_t width;                     /* columns of the terminal */
     int (*exit_code)(tn_status status); /* documented code of an outcome, for summary.json */
-    const struct tn_inputs *inputs;     /* what outputs may not replace; NULL: nothing */
+    const struct tn_inputs *inputs;     /* files that outputs may not replace; NULL: none */
     struct tn_profile
         *profile; /* the run's picture (train/report/profile.h); NULL: nobody wants it */
     /* Set by signal handlers; NULL: nobody asks. Stop: end with TN_E_STOPPED, saved, as soon as a
      * step or a batch of an evaluation is done. Save: save between two steps and go on; cleared. */
     const atomic_bool *stop;
     atomic_bool *save;
-    /* Set when the run of several processes failed in another one, which tells people; NULL: it
-     * does not matter. */
+    /* Set when the run of several processes failed in another one, which reports it; NULL: it does
+     * not matter. */
     bool *told_elsewhere;
 } tn_watch;
 

@@ -31,20 +31,20 @@ typedef struct tn_worker {
     tn_node *eval_logit;
     const char *output_bias; /* parameter that shifts the logit; NULL: none */
     uint32_t rank;           /* among the peers; 0 when alone */
-    tn_shares *shares;       /* what each peer owns */
-    tn_shard shard;          /* of this one; owns table and dense */
+    tn_shares *shares;       /* parts of the model of each peer */
+    tn_shard shard;          /* the part of this one; owns table and dense */
     float *own;              /* weights of its range; NULL when alone: those of params */
     tn_client client;        /* its servers: of the whole model when alone; among peers lent, and
                                 none before they have begun */
     struct tn_eval_pull
         *peek; /* rows of all owners (cluster/exchange/eval_pull.h); NULL when alone; lent */
-    tn_metrics *metrics[2]; /* that batches are added to as they are learned; lent; NULL: none */
+    tn_metrics *metrics[2]; /* get batches as they are learned; lent; NULL: none */
     uint64_t steps;         /* done */
     uint64_t rows, scored;  /* examples of this process: learned, scored */
     uint64_t keys, floats;  /* with them: different keys of batches, floats of their rows */
     uint32_t day;           /* last_seen of rows that are touched now */
     uint32_t loaded_day;    /* the same of the checkpoint that was read; 0: none was */
-    uint32_t data_day;      /* that tn_worker_set_day was told of: a day, or an hour; 0: none */
+    uint32_t data_day;      /* the last argument of tn_worker_set_day: a day, or an hour; 0: none */
     tn_strs train;          /* the data to learn from: data.train, or of the day that is learned */
     tn_arena *days;         /* holds those; NULL: no run over days */
     tn_trace *trace;        /* NULL: not recorded */
@@ -56,7 +56,7 @@ typedef struct tn_worker_opts {
     bool compares; /* with a training graph of one row: it knows the structure that checkpoints are
                     * of, for hardly any memory; for loading, not for training */
     bool aside;    /* beside another one: its team is not pinned */
-    uint32_t threads;         /* of the team; 0: those of the run */
+    uint32_t threads;         /* threads of the team; 0: those of the run */
     const char *const *fetch; /* nodes of the evaluation graph to keep */
     uint32_t n_fetch;
     const char *const *feed; /* nodes of the evaluation graph that are set from outside */
