@@ -32,27 +32,28 @@
 #include <string.h>
 
 enum {
-    FEW_ROWS = 100000,           /* of a pass; measured: docs/models.md, Defaults .. */
-    FEW_ROWS_UNSTOPPED = 250000, /* .. where nothing stops the passes that larger steps need */
+    FEW_ROWS = 100000, /* rows of a pass; measured: docs/models.md, Defaults */
+    FEW_ROWS_UNSTOPPED =
+        250000, /* the same, when nothing stops the passes that larger steps need */
     BATCH_OF_FEW = 256,
     BATCH = 1024,
     STEPS_ENOUGH = 2000,
-    EARLY_STEPS = 64,     /* of a first pass that is looked into */
+    EARLY_STEPS = 64,     /* steps of a first pass that is evaluated within */
     PASSES_UNSTOPPED = 4, /* but for a linear model; more make others know their rows by heart */
     PASSES_MAX = 20,
-    STEPS_MIN = 1000,                   /* that 20 passes of few rows do not make: more passes .. */
-    PASSES_OF_FEW = 100,                /* .. and a stop that ends them */
-    WINDOW = 65536,                     /* of data.shuffle .. */
-    WINDOW_OF_FEW = TN_SHUFFLE_OF_PART, /* .. which holds a small file as a whole */
-    WINDOW_MAX = 16777216,              /* what the option takes */
+    STEPS_MIN = 1000,    /* 20 passes of few rows make fewer steps: then there are more passes */
+    PASSES_OF_FEW = 100, /* at most so many, and a stop that ends them */
+    WINDOW = 65536,      /* rows of data.shuffle */
+    WINDOW_OF_FEW = TN_SHUFFLE_OF_PART, /* holds a small file as a whole */
+    WINDOW_MAX = 16777216,              /* the option takes no more */
     LOOK_ROWS = 262144,                 /* for bounds of buckets: what a sample of numbers holds */
     ROWS_OF_BUCKET = 200,               /* fewer hold more noise than news */
     BUCKETS_MIN = 5,
 };
 
-#define PAIRED_VALUES 10. /* of a row: more want a smaller rate than .. */
-#define RATE 0.1          /* .. TN_ROW_RULE has; measured: docs/models.md, Defaults */
-#define ORDERED 0.05      /* of the variance of labels; mixed rows have about .001 */
+#define PAIRED_VALUES 10. /* in a row: more of them want a smaller rate than RATE */
+#define RATE 0.1          /* the one of TN_ROW_RULE; measured: docs/models.md, Defaults */
+#define ORDERED 0.05      /* share of the labels' variance; mixed rows have about .001 */
 /* bytes of parsed rows in the window; fixed, so that no machine is another run */
 #define WINDOW_BYTES (1024. * 1048576)
 
@@ -60,12 +61,12 @@ enum {
 typedef struct choosing {
     const tn_binder *b;
     tn_run *run;
-    const tn_tree *tree; /* what is written */
+    const tn_tree *tree; /* the configuration as written */
     const tn_tree *past; /* configuration of the checkpoint; NULL: none */
     const tn_schema *schema;
-    double rows; /* of a pass; negative: not known */
+    double rows; /* rows of a pass; negative: not known */
     bool is_counted;
-    tn_row_sample sample;                  /* where they are known */
+    tn_row_sample sample;                  /* set when `rows` is known */
     uint32_t shuffle;                      /* the window that was chosen now; 0: none */
     bool valid_is_known, valid_is_trained; /* whether a file of data.valid is one of data.train */
     tn_tree *data, *train, *eval, *slots;  /* sections of the layer that is made */
@@ -256,7 +257,7 @@ static void take_past_looks(choosing *c)
     }
 }
 
-/* Whether rows stand in the order of their labels, as in files of clicks and others. */
+/* Returns whether rows are in the order of their labels, as in files of clicks and others. */
 static bool is_ordered(const choosing *c)
 {
     const bool classes =
@@ -286,8 +287,9 @@ static tn_status choose_shuffle(choosing *c, tn_error *err)
     tn_data_opts *data = &c->run->data;
     uint32_t window = data->shuffle;
     if (data->shuffle == TN_AUTO && !take_past(c, c->data, "shuffle", "data.shuffle")) {
-        const bool pairs = data->target == TN_TARGET_ORDER; /* of rows near each other */
-        tn_error why; /* which whoever reads the rows will tell */
+        const bool pairs =
+            data->target == TN_TARGET_ORDER; /* pairs are made of rows near each other */
+        tn_error why;                        /* ignored: the reader of the rows reports it */
         const tn_status status = pairs ? TN_OK : count_rows(c, &why);
         if (status != TN_OK && status != TN_E_DATA && status != TN_E_IO) {
             return tn_fail(err, status, "%s", why.text);
@@ -301,11 +303,11 @@ static tn_status choose_shuffle(choosing *c, tn_error *err)
     return TN_OK;
 }
 
-/* What was chosen here and now; `passes` 0: not the epochs, `batch` 0: not the batch. */
+/* Says what was chosen here and now; `passes` 0: not the epochs, `batch` 0: not the batch. */
 static void tell(choosing *c, uint32_t batch, uint32_t passes, double steps, tn_text *said)
 {
     if ((batch == 0 && passes == 0) || (c->rows >= 0 && c->rows < 1)) {
-        return; /* no rows: whoever trains on them will tell why */
+        return; /* no rows: training on them reports why */
     }
     tn_text_adds(said, "chosen for ");
     if (c->rows < 0) {
@@ -333,7 +335,7 @@ static void tell(choosing *c, uint32_t batch, uint32_t passes, double steps, tn_
     }
 }
 
-/* Of the joint step of all peers, unless each has steps of its own. */
+/* Returns joint steps of all peers, unless each has steps of its own. */
 static double steps_of(const choosing *c, uint32_t batch)
 {
     const tn_cluster_opts *cluster = &c->run->cluster;
@@ -428,7 +430,7 @@ typedef struct look {
     tn_stat *stat; /* NULL: not yet */
     uint64_t rows;
     uint64_t bad;
-    tn_text fault; /* of the first bad record */
+    tn_text fault; /* the first bad record */
 } look;
 
 static tn_status look_at(void *ctx, const tn_row_scan_block *block, tn_error *err)
@@ -512,8 +514,8 @@ static tn_status refuse_pipe(const tn_slot_opts *slot, tn_error *err)
                    slot->name);
 }
 
-/* The true reason why a slot holds no numbers may be that records are bad, or that there are none:
- * that is told by whoever trains on them. */
+/* Finds the bounds of a slot. When it holds no numbers the true reason may be that records are bad,
+ * or that there are none, which training on them reports. */
 static tn_status find_bounds(const choosing *c, const look *l, const tn_slot_opts *slot,
                              uint32_t parts, tn_text *out, tn_error *err)
 {
@@ -533,7 +535,7 @@ static tn_status find_bounds(const choosing *c, const look *l, const tn_slot_opt
                    slot->name);
 }
 
-/* What remains of `parts` where nobody has said how many, and rows are few. */
+/* Returns how many of `parts` remain when nobody has said how many, and rows are few. */
 static uint32_t parts_of_few(const choosing *c, const tn_slot_opts *slot, uint32_t parts)
 {
     const tn_tree *t = becomes_key(c->run, slot) ? NULL : slot->transform;

@@ -186,7 +186,7 @@ static bool is_too_deep(const char *path)
     return steps > TN_YAML_DEPTH_MAX;
 }
 
-/* `path` and, in `shown`, the text behind its '='. */
+/* Returns a tree that assigns to `path` the text after the '=' of `shown`. */
 static tn_tree *assign(const tn_binder *b, const char *path, const char *source, const char *shown,
                        uint32_t col)
 {
@@ -222,7 +222,7 @@ static tn_tree *read_override(const tn_binder *b, const char *assignment)
     }
     const char *path = tn_tree_text(b->arena, shown, (size_t)(equals - shown));
     const bool cron = strcmp(path, "day") == 0 || strcmp(path, "hour") == 0;
-    path = cron ? "data.days" : path; /* what cron writes each day, or hour */
+    path = cron ? "data.days" : path; /* paths with dates, as cron writes them each day, or hour */
     return assign(b, path, "command line", shown, 1);
 }
 
@@ -283,8 +283,8 @@ typedef struct layers {
     bool failed;
 } layers;
 
-/* TNET_TRAIN_EPOCHS, with one underscore where two belong, is ignored as a variable of somebody
- * else would be. Where it is the name of an option, or nearly, the user is told. */
+/* Warns of TNET_TRAIN_EPOCHS, with one underscore where two belong, which would be ignored as a
+ * variable of somebody else, if it is the name of an option, or nearly. */
 static void warn_of_variable(const layers *l, const char *variable)
 {
     const size_t size = strcspn(variable, "=");
@@ -402,8 +402,8 @@ static const tn_tree *add_preset(layers *l, const tn_tree *under, const char *so
     return tn_fields_merge(&l->b, l->in->fields, under, tree);
 }
 
-/* What lies under the files: the preset of the format that `first`, the merged layers, names, above
- * it the model's own defaults, and the model's preset that `first` asks for. */
+/* Returns the layers under the files: the preset of the format that `own`, the merged layers,
+ * names, above it the model's own defaults, and the model's preset that `own` asks for. */
 static const tn_tree *merge_presets(layers *l, const tn_tree *first)
 {
     const tn_presets *presets = l->in->presets;

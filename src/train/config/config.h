@@ -2,7 +2,7 @@
  *
  *     default < preset < include < file < environment < command line
  *
- * Defaults stand in the option tables and are not part of the tree. Each layer is
+ * Defaults are in the option tables and are not part of the tree. Each layer is
  * merged key by key (config/fieldtree.h) and every node keeps its origin:
  * `configs/a.yaml:7`, `preset criteo`, `TNET_TRAIN__EPOCHS`, `command line`.
  *
@@ -19,7 +19,7 @@
 
 enum { TN_INCLUDE_DEPTH_MAX = 16 };
 
-/* Where the YAML of presets comes from; NULL from either: there is none of that name. */
+/* Sources of the YAML of presets; NULL from either: there is none of that name. */
 typedef struct tn_text tn_text; /* base/core/text.h */
 
 #define TN_DEFAULT_OF "default of " /* with the model's name: the origin of its own defaults */
@@ -33,7 +33,7 @@ typedef struct tn_presets {
 } tn_presets;
 
 typedef struct tn_config_in {
-    const tn_field *fields;       /* of the whole configuration */
+    const tn_field *fields;       /* table of the whole configuration */
     const tn_presets *presets;    /* NULL: none */
     const char *path;             /* the file; NULL: none */
     const char *top;              /* config.yaml on top of it, which is then run.yaml; NULL: none */

@@ -18,9 +18,9 @@
 
 enum {
     PIECE = 16 << 10,
-    PIECES = 64,     /* of a large file, at equal distances */
-    SMALL = 4 << 10, /* such a file may hold nothing but a header .. */
-    SMALL_LINES = 2, /* .. unless it has so many lines */
+    PIECES = 64,     /* bytes of a large file that are read, at equal distances */
+    SMALL = 4 << 10, /* a file of fewer bytes may hold nothing but a header */
+    SMALL_LINES = 2, /* a file of so many lines holds more than a header */
 };
 
 /* ---- files ---- */
@@ -123,7 +123,7 @@ bool tn_data_is_trained(const tn_data_opts *data, const tn_manifest_days *learne
                         const tn_strs *paths, tn_text *which)
 {
     if (data->held != TN_HELD_NONE && paths->item == data->valid.item) {
-        return false; /* of the rows of these files, those that are not learned */
+        return false; /* only rows of these files that are not learned */
     }
     tn_arena *arena = tn_arena_new(1 << 14);
     const tn_strs train = trained_paths(data, learned, arena);

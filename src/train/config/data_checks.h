@@ -19,10 +19,10 @@ typedef struct tn_tables tn_tables;
 typedef struct tn_text tn_text; /* base/core/text.h */
 typedef struct tn_tree tn_tree; /* config/tree.h */
 
-/* Whether a file of `paths` is one that the model is trained on: of data.train, or of a day of it
- * that is `learned`; where that is NULL or not used, of those that data.days names, too. `which`
- * gets "'a' is also in data.train", with ": it holds the bytes of 'b'" where names differ. What
- * cannot be found is passed over: whoever reads it will tell. */
+/* Returns whether a file of `paths` is one that the model is trained on: of data.train, or of a day
+ * of it that is `learned`; when that is NULL or not used, also of the days that data.days names.
+ * `which` gets "'a' is also in data.train", with ": it holds the bytes of 'b'" when names differ. A
+ * file that cannot be found is passed over: its reader reports it. */
 bool tn_data_is_trained(const tn_data_opts *data, const tn_manifest_days *learned,
                         const tn_strs *paths, tn_text *which);
 

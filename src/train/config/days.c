@@ -121,7 +121,7 @@ static tn_status read_range(const char *text, uint32_t *first, uint32_t *last, t
     *last = *first;
     uint32_t hour = 0;
     if (dots != NULL && tn_day_is_hour(*first) && read_hour(dots + 2, strlen(dots + 2), &hour)) {
-        *last = *first - hour_of(*first) + hour; /* of the same day */
+        *last = *first - hour_of(*first) + hour;
     } else if (dots != NULL) {
         TN_TRY(read_day(dots + 2, strlen(dots + 2), last, err));
     }
@@ -175,11 +175,11 @@ tn_status tn_days_read(const tn_strs *words, tn_arena *arena, const uint32_t **o
 typedef struct field {
     const char *at;
     const char *format;
-    size_t size; /* of the format */
+    size_t size; /* bytes of the format */
     bool hour;
 } field;
 
-/* The next field at or behind `path`; false: there is none. Without a format, or without an end,
+/* Finds the next field at or after `at`; false: there is none. Without a format, or without an end,
  * size 0. */
 static bool next_field(const char *path, field *out)
 {
@@ -216,7 +216,7 @@ static tn_status check_field(const char *path, const field *f, bool seen[256], t
             continue;
         }
         i++;
-        const char c = f->format[i]; /* behind the last one stands '}' */
+        const char c = f->format[i]; /* '}' follows the last one */
         if (i == f->size || strchr("YymdjFH%", c) == NULL || (c == 'H' && !f->hour)) {
             return tn_fail(err, TN_E_CONFIG,
                            "'%s': '%%%.1s' in '%.*s'\nhint: %%Y %%y %%m %%d %%j %%F stand in "
@@ -548,7 +548,7 @@ const tn_tree *tn_days_unfold(const tn_binder *b, const tn_tree *tree)
         return tree;
     }
     tn_data_opts data;
-    tn_diag quiet = {0}; /* other faults are told by who binds the rest */
+    tn_diag quiet = {0}; /* the binder of the rest reports other faults */
     const tn_binder lenient = {.arena = b->arena, .diag = &quiet};
     tn_fields_bind(&lenient, tn_data_fields, section, &data);
     tn_diag_done(&quiet);
@@ -623,7 +623,7 @@ tn_status tn_days_look_all(const tn_data_opts *data, tn_error *err)
 
 /* ---- the rows that a model is judged by ---- */
 
-/* The day that data.days names behind `day`, or the calendar. */
+/* Returns the day that data.days names after `day`, or the calendar's. */
 static uint32_t day_after(const tn_data_opts *data, uint32_t day)
 {
     uint32_t i = 0;
@@ -672,7 +672,7 @@ bool tn_days_has(const tn_manifest_days *s, uint32_t day)
 
 tn_status tn_days_add(tn_manifest_days *s, uint32_t day, tn_error *err)
 {
-    uint32_t at = 0; /* the first range that ends behind the day before, or touches it */
+    uint32_t at = 0; /* the first range that ends after the day before, or touches it */
     while (at < s->n && (uint64_t)s->range[at].last + 1 < day) {
         at++;
     }

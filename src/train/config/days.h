@@ -42,10 +42,10 @@ bool tn_days_is_pattern(const char *path);
 tn_status tn_days_check_pattern(const char *path, tn_error *err) TN_MUST_USE;
 /* The paths of a day, for each checked pattern its own, or 24 where it has hours. */
 tn_strs tn_days_paths(const tn_strs *patterns, uint32_t day, tn_arena *arena);
-/* Those of all days of data.days. */
+/* Returns the paths of all days of data.days. */
 tn_strs tn_days_all_paths(const tn_data_opts *data, tn_arena *arena);
 
-/* Those of all days that are learned; `s` NULL: of none. */
+/* Returns the paths of all days that are learned; `s` NULL: there are none. */
 tn_strs tn_days_learned_paths(const tn_data_opts *data, const tn_manifest_days *s, tn_arena *arena);
 /* Globs that match the files of any day. */
 tn_strs tn_days_globs(const tn_strs *patterns, tn_arena *arena);
@@ -54,8 +54,8 @@ tn_strs tn_days_globs(const tn_strs *patterns, tn_arena *arena);
  * first day. `tree`: the whole configuration. Without such words nothing changes. */
 void tn_days_bind(const tn_binder *b, const tn_tree *tree, tn_data_opts *data);
 
-/* For who reads data.train as it is: a configuration in which it has the files of all days, where
- * it is a pattern; else `tree`. Faults go to b->diag. */
+/* Returns a configuration in which data.train has the files of all days, if it is a pattern; else
+ * `tree`. For readers of data.train as it is. Faults go to b->diag. */
 const tn_tree *tn_days_unfold(const tn_binder *b, const tn_tree *tree);
 
 /* TN_OK: all files of a day are there, as data.done says; TN_E_DATA: they are not, and why. */
@@ -65,12 +65,13 @@ tn_status tn_days_look_all(const tn_data_opts *data, tn_error *err) TN_MUST_USE;
 
 /* ---- the rows that a model is judged by ---- */
 
-/* Those of data.valid; or, with `valid: next`, the head of the day behind the last learned one. */
+/* Rows of data.valid; or, with `valid: next`, the first ones of the day after the last learned one.
+ */
 typedef struct tn_valid_rows {
     tn_strs paths;
     uint64_t rows_max; /* as in tn_eval_request (train/eval/evaluate.h); 0: all */
     bool held;         /* likewise: only those that data.valid holds back */
-    uint32_t day;      /* of the paths; 0: of none */
+    uint32_t day;      /* day of the paths; 0: none */
 } tn_valid_rows;
 
 /* Paths are those of `data` or live in `arena`. TN_E_DATA: there are none, and why; TN_E_STOPPED:

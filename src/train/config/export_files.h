@@ -21,12 +21,12 @@ typedef struct tn_export_model {
     const tn_export_graph *graph;
     const tn_calibration *calibration;
     const char *model_id;
-    tn_arena *arena; /* of the export, for what `make` needs */
+    tn_arena *arena; /* arena of the export, for what `make` needs */
 } tn_export_model;
 
 typedef struct tn_export_file {
-    const char *word; /* of export.graph */
-    const char *name; /* of the file */
+    const char *word; /* word in export.graph */
+    const char *name; /* name of the file */
     /* Appends the file's bytes. They depend on the model alone. TN_E_LIMIT: it cannot hold them. */
     tn_status (*make)(const tn_export_model *model, tn_text *out, tn_error *err);
 } tn_export_file;

@@ -16,9 +16,9 @@
 
 #include <string.h>
 
-enum { DIFFERENCES_TOLD = 12, MISSING_ZERO = 0 /* of embedding.missing */ };
+enum { DIFFERENCES_TOLD = 12, MISSING_ZERO = 0 /* words of embedding.missing */ };
 
-/* Two configurations. Of each, options stand in copies in which what is left out is written. */
+/* Two configurations, with options in copies that have what is left out written. */
 typedef struct comparison {
     const tn_meaning *m;
     tn_run was;
@@ -160,7 +160,7 @@ static bool names_slot(const tn_tree *list, const tn_slot_opts *slot)
 /* Says whether a run that begins with these weights takes those of the slot. */
 static bool is_taken(const comparison *c, const tn_slot_opts *now, const tn_slot_opts *was)
 {
-    const bool number = now->as == TN_AS_VALUE; /* whose weights are in the net */
+    const bool number = now->as == TN_AS_VALUE; /* its weights are in the net */
     const tn_tree *which = tn_tree_get(c->m->from, number ? "dense" : "rows");
     if (c->m->from == NULL || now->as != was->as) {
         return c->m->from == NULL || (!number && was->as != TN_AS_VALUE);
@@ -200,7 +200,7 @@ static void compare_slot(comparison *c, const char *path, const tn_slot_opts *sl
         /* rows that begin a run are moved to the group and the column that are said now */
         const bool moved = c->m->from != NULL && (strcmp(f->key, "share") == 0 ||
                                                   (renamed && strcmp(f->key, "column") == 0));
-        /* what a number is says nothing of a key */
+        /* a number and a key have nothing in common */
         const bool other = now.as != was.as && strcmp(f->key, "as") != 0;
         if (is_compared(c, f, true) && !moved && !other) {
             compare(c, path, f, &now, &was);
@@ -250,8 +250,8 @@ static void compare_slots(comparison *c)
     }
 }
 
-/* Models of two names have different layers, which would be told one by one; a graph may have those
- * of any. */
+/* Models of two names have different layers, which would be reported one by one; a graph may have
+ * those of any. */
 static void compare_models(comparison *c)
 {
     const tn_choice *now = c->m->run->model.choice;

@@ -26,8 +26,8 @@ typedef struct tn_meaning {
     const tn_binder *b;
     const tn_run *run;
     const char *past; /* config.yaml of the checkpoint; "": nothing is compared */
-    const char *path; /* of the checkpoint, for the message */
-    const char *hint; /* what to do about a difference */
+    const char *path; /* path of the checkpoint, for the message */
+    const char *hint; /* remedy for a difference */
     const tn_tree
         *from;  /* checkpoint.from, where its rows begin a new run; NULL: it is read or gone
                             on with */
@@ -44,5 +44,6 @@ void tn_meaning_shorten(tn_text *lines);
  * training, which no score depends on, but the state that is in its rows. */
 const tn_tree *tn_meaning_read_rules(const tn_binder *b, const tn_tree *tree, const char *past);
 
-/* Finds what `data.index_base: auto` was when the checkpoint was learned. False: it is not told. */
+/* Finds what `data.index_base: auto` was when the checkpoint was learned. Returns false when it is
+ * not known. */
 bool tn_meaning_index_base(const tn_binder *b, const char *past, uint32_t *out);

@@ -8,7 +8,7 @@
 #include "config/tree.h"
 #include "train/config/run.h"
 
-/* Where the processes of a run meet. */
+/* Makes the path of the folder in which the processes of a run meet. */
 static tn_status meeting_dir(const tn_run *run, const char *folder, tn_text *dir, tn_error *err)
 {
     tn_run_dir(&run->run, dir);

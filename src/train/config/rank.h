@@ -8,7 +8,7 @@ typedef struct tn_run tn_run;
 
 /* Fills rank, size and membership of run->cluster, before the plan is made; what they point at
  * lives in b->arena. `tree` is the configuration that `run` was bound from. Faults go to b->diag
- * (TN_E_CONFIG): the rank cannot be told, or the configuration asks for what several
+ * (TN_E_CONFIG): the rank is not known, or the configuration asks for what several
  * processes cannot do. `folder`, in run.dir, is where the group meets, apart from one that trains
  * there; NULL: in run.dir itself. */
 tn_status tn_rank_find(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,

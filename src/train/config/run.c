@@ -385,7 +385,7 @@ bool tn_every_read(const char *text, tn_every *out)
     return good;
 }
 
-/* By rows, so that what stands in the end does not depend on a clock. */
+/* Uses rows for auto, so that the checkpoints do not depend on a clock. */
 bool tn_every_read_save(const char *text, tn_every *out)
 {
     const bool chosen = strcmp(text, "auto") == 0;
@@ -456,7 +456,7 @@ static bool leads_out(const char *path)
     return out;
 }
 
-/* What no store takes, before anything is learned. */
+/* Refuses what no store takes, before anything is learned. */
 static void check_places(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     tn_error err = {0};
@@ -479,8 +479,8 @@ static void check_places(const tn_binder *b, const tn_tree *tree, const tn_run *
     }
 }
 
-/* Better told before the data are opened than when the first graph is made; that there is no memory
- * is no fault of the configuration, and told then. */
+/* Refuses products that this machine does not have now rather than with the first graph. A lack of
+ * memory is no fault of the configuration, and is reported then. */
 static void check_compute(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     tn_products products;
@@ -542,7 +542,8 @@ static void check_schedule(const tn_binder *b, const tn_tree *tree, const tn_run
     }
 }
 
-/* What ends with the data, or with what it is worth, has no meaning where a day follows another. */
+/* Refuses options that end with the data, or with what it is worth: they have no meaning when a day
+ * follows another. */
 static void check_days(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     if (r->data.pattern.n == 0) {
@@ -732,7 +733,8 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
     TN_ASSERT(n < 128); /* none was left out */
     check_words(b, place(tree, "eval.metrics"), "metric", &r->eval.metrics, names, n);
     const char *grouped = tn_run_grouped_metric(r);
-    const bool of_loss = tn_loss_of(&r->loss)->target == TN_TARGET_ORDER; /* which asks for it */
+    const bool of_loss =
+        tn_loss_of(&r->loss)->target == TN_TARGET_ORDER; /* this loss needs data.group */
     if (grouped != NULL && r->data.group == NULL && !has_qid(r) && !of_loss) {
         tn_diag_error(b->diag, place(tree, "eval.metrics"),
                       "metric '%s' needs data.group, the column whose value groups rows", grouped);

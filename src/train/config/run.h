@@ -28,7 +28,7 @@ typedef struct tn_admission_opts {
 } tn_admission_opts;
 
 typedef struct tn_filter_opts {
-    uint64_t keys; /* that it is made for */
+    uint64_t keys; /* number of waiting keys that it is made for */
     double error;
 } tn_filter_opts;
 
@@ -61,7 +61,7 @@ typedef struct tn_embedding_opts {
     const tn_tree *init;
     uint32_t missing; /* zero init */
     tn_admission_opts admission;
-    double decay; /* of show and click, per day */
+    double decay; /* share of show and click that is left after a day */
     tn_expiry_opts expiry;
     bool cvm;
     uint64_t memory;  /* bytes, TN_MEMORY_AUTO or TN_MEMORY_NONE */
@@ -128,7 +128,7 @@ typedef struct tn_cluster_opts {
     const tn_tree *peers, *security; /* cluster/launch/membership.h, cluster/security/security.h */
     double staleness;                /* INFINITY: asynchronous */
     uint32_t values;                 /* f32 fp16 bf16 */
-    uint32_t rank, size;             /* who this process is, set by the program; size 0: alone */
+    uint32_t rank, size;             /* this process, set by the program; size 0: alone */
     const struct tn_membership *membership; /* the same and more; NULL: alone */
     int news; /* likewise: a socket of whoever started it, as in cluster/group/group.h; 0: none */
     double start_timeout;
@@ -181,7 +181,7 @@ typedef struct tn_run {
     void *section[TN_SECTIONS_MAX]; /* structs of tn_run_section, in the order of the list */
 } tn_run;
 
-extern const tn_field tn_run_fields[]; /* of tn_run */
+extern const tn_field tn_run_fields[]; /* rows of tn_run */
 extern const char *const tn_value_words[];
 
 /* Returns the options of a section that a part outside the core has added: a struct of the table
@@ -209,12 +209,12 @@ const char *tn_run_grouped_metric(const tn_run *run);
 /* "1epoch", "5000steps", "10min"; "auto" of checkpoint.every, which is epochs and rows. */
 typedef struct tn_every {
     uint64_t steps;  /* 0: not by steps */
-    uint32_t epochs; /* 0: not by epochs .. */
-    uint64_t rows;   /* .. else only after one that ends behind another multiple of these */
+    uint32_t epochs; /* 0: not by epochs */
+    uint64_t rows;   /* with epochs: only after so many rows more; 0: always */
     double seconds;  /* 0: not by time */
 } tn_every;
 bool tn_every_read(const char *text, tn_every *out);
-bool tn_every_read_save(const char *text, tn_every *out); /* of checkpoint.every: also auto */
+bool tn_every_read_save(const char *text, tn_every *out); /* for checkpoint.every: also auto */
 /* Whether the end of each day is a moment of export.every. */
 bool tn_run_exports_days(const tn_run *run);
 

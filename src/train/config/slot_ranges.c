@@ -9,7 +9,7 @@
 
 typedef struct range {
     const char *braces; /* "{1..13}" in the text */
-    size_t size;        /* of it */
+    size_t size;        /* bytes of `text` */
     uint64_t first, last;
     int width; /* digits, zeros in front included; 0: as many as needed */
 } range;
@@ -45,7 +45,7 @@ static bool find_range(const expander *e, const char *text, const tn_origin *at,
     return true;
 }
 
-/* The text with `number` in the place of the braces, wherever they stand. */
+/* Returns the text with `number` in place of the braces, wherever they are. */
 static const char *with_number(const expander *e, const char *text, const range *r, uint64_t number)
 {
     TN_ASSERT(r->size > 0); /* else the text never ends */

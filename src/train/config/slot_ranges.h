@@ -1,4 +1,4 @@
-/* slot_ranges.h - "C{1..26}" in the names of slots stands for C1, C2 .. C26.
+/* slot_ranges.h - "C{1..26}" in the names of slots means C1, C2 .. C26.
  *
  *     slots:
  *       - {name: "I{1..13}", type: int}       13 items; {01..13} keeps the zeros

@@ -23,10 +23,10 @@ enum {
     LOOK_ROWS_OF_X = 10000,
     X_KEY_BITS = 10,
     X_KEYS = 1 << X_KEY_BITS,
-    X_OFTEN = 10, /* values that tell the size of a key's */
-    X_LARGE = 2,  /* powers of two of sizes that rates for values of 1 do not serve .. */
+    X_OFTEN = 10, /* with fewer values the size of a key's is not known */
+    X_LARGE = 2,  /* powers of two of sizes from which on rates for values of 1 do not serve */
     X_SMALL = -4,
-    X_APART = 3,      /* .. and between sizes that one rate does not serve */
+    X_APART = 3,      /* powers of two between sizes that one rate does not serve */
     X_POWER_MAX = 49, /* within what the option takes */
 };
 
@@ -43,7 +43,7 @@ typedef struct x_of_key {
 
 /* A slot of the look. */
 typedef struct x_slot {
-    x_sums passed;  /* of keys whose place in `key` is taken */
+    x_sums passed;  /* sums over keys whose place in `key` is taken */
     bool is_mean;   /* its pool: a value counts for one of as many as the row has */
     uint32_t n_row; /* values in the row at hand */
 } x_slot;
@@ -84,7 +84,7 @@ static int power_of(const x_sums *x)
     return (int)fmin(fmax(power, -X_POWER_MAX), X_POWER_MAX);
 }
 
-/* Seen often enough to tell the size of its values. */
+/* Returns whether a key came often enough to know the size of its values. */
 static bool is_frequent(const x_of_key *k, uint32_t slot)
 {
     return k->slot == slot && k->sums.n >= X_OFTEN && k->sums.squares > 0;
@@ -184,7 +184,7 @@ static void say_sizes(const x_look *l, uint32_t n, const tn_tree *sizes, tn_text
 
 static tn_status pass_over(void *ctx, const char *text, tn_error *err)
 {
-    (void)ctx; /* whoever trains on the record will tell of it */
+    (void)ctx; /* training on the record reports it */
     (void)text;
     (void)err;
     return TN_OK;

@@ -26,22 +26,22 @@
 /* All but `method` and `sampling` must outlive the calibration. */
 typedef struct tn_calibrate_opts {
     tn_calibrate_method method; /* neither NONE nor AUTO */
-    const char *path;           /* of the file */
+    const char *path;           /* path of the file */
     const tn_strs *data;        /* paths of the rows; NULL: see tn_calibrate_name */
     double sampling;            /* data.negative_sampling */
-    const tn_inputs *inputs;    /* that may not be written over; NULL: none */
+    const tn_inputs *inputs;    /* files that may not be overwritten; NULL: none */
     const atomic_bool *stop;    /* NULL: never */
 } tn_calibrate_opts;
 
 typedef struct tn_calibrate {
     tn_calibrate_opts opts;
-    uint64_t rows;      /* of weight > 0 */
-    double clicks;      /* of these: the sum of their labels */
+    uint64_t rows;      /* number of rows of weight > 0 */
+    double clicks;      /* sum of their labels */
     tn_calibration map; /* once it is committed, as is the next one */
-    tn_metrics *after;  /* of the same rows, calibrated; owned; NULL: nothing is fitted yet */
+    tn_metrics *after;  /* metrics of these rows, calibrated; owned; NULL: nothing is fitted yet */
     tn_calibrator *calibrator;
     tn_arena *arena;
-    char name[24]; /* of the rows, where opts.data is NULL */
+    char name[24]; /* name of the rows, when opts.data is NULL */
 } tn_calibrate;
 
 /* The rows to fit on: `named`, or where that is empty those that the model is judged by
@@ -53,8 +53,8 @@ tn_status tn_calibrate_rows(const tn_run *run, const tn_strs *named, const char 
 
 tn_status tn_calibrate_open(tn_calibrate **out, const tn_calibrate_opts *opts,
                             tn_error *err) TN_MUST_USE;
-void tn_calibrate_free(tn_calibrate *c);  /* NULL is fine, also .. */
-void tn_calibrate_clear(tn_calibrate *c); /* .. here: no scores, nothing fitted */
+void tn_calibrate_free(tn_calibrate *c);  /* NULL is fine */
+void tn_calibrate_clear(tn_calibrate *c); /* leaves no scores and nothing fitted; NULL is fine */
 
 /* Names the rows of the next scores: "day 2026-11-05". */
 void tn_calibrate_name(tn_calibrate *c, const char *name);
@@ -74,7 +74,7 @@ tn_status tn_calibrate_commit(tn_calibrate *c, const char *checkpoint, uint64_t 
  * or how many knots there are. */
 void tn_calibration_put(const tn_calibration *map, tn_text *out);
 
-/* Who wants the calibration of a run. */
+/* Describes the model whose calibration is wanted. */
 typedef struct tn_calibrate_wanted {
     tn_calibrate_method method; /* eval.calibrate; NONE: there is nothing to find */
     const char *checkpoint;     /* the folder of the model, "runs/a/ckpt-3" */

@@ -20,14 +20,14 @@ typedef struct scored {
 typedef struct compare_state {
     scored *row; /* owned */
     size_t n, capacity;
-    size_t next; /* that the evaluation has not reached */
+    size_t next; /* rows that the evaluation has not reached */
     tn_run run_other, run_change;
     tn_eval_request nothing; /* no paths, no sink */
     tn_score_collector other, change;
     bool begun;
-    float *block; /* of a batch: the other's logits, the changes, zeros; owned */
+    float *block; /* arrays of a batch: the other's logits, the changes, zeros; owned */
     uint32_t rows_max;
-    tn_mean_draws draws; /* of the changes */
+    tn_mean_draws draws; /* metrics of the changes */
 } compare_state;
 
 tn_status tn_compare_open(tn_compare **out, const char *name, tn_error *err)

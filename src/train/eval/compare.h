@@ -19,15 +19,15 @@
 #include "train/eval/evaluate.h"
 
 typedef struct tn_compare {
-    const char *name;    /* of the other; lent */
+    const char *name;    /* name of the other; lent */
     tn_evaluation other; /* its metrics and slices; the slices are those of the evaluation */
-    /* Of what a row's log loss changes by, this model less the other: metrics and slices of target
-     * number, whose prediction_mean is the mean change and whose mse the mean square of it. */
+    /* Metrics and slices, as of target number, of what a row's log loss changes by, this model less
+     * the other: prediction_mean is the mean change, mse the mean square of it. */
     tn_evaluation change;
-    tn_interval auc;          /* this less other: by DeLong, .. */
-    double p;                 /* .. and his test that there is no difference */
-    tn_interval auc_draws;    /* by paired bootstrap, as .. */
-    tn_interval logloss;      /* .. this */
+    tn_interval auc;          /* AUC of this less that of the other, by DeLong */
+    double p;                 /* his test that there is no difference */
+    tn_interval auc_draws;    /* change of AUC by paired bootstrap */
+    tn_interval logloss;      /* change of log loss by paired bootstrap */
     struct compare_state *at; /* owned */
 } tn_compare;
 

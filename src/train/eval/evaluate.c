@@ -118,7 +118,7 @@ tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err)
         TN_TRY(tn_metrics_new(&j->out->raw, &raw, err));
         j->out->calibrated_by = tn_calibration_name(j->request->calibration);
         j->shift = j->sampling > 0 ? tn_ln(j->sampling) : 0;
-        j->sampling = 1; /* a map is fitted behind the correction */
+        j->sampling = 1; /* a map is fitted to corrected scores */
     }
     opts.sampling = j->sampling;
     TN_TRY(tn_metrics_new(&j->out->metrics, &opts, err));
@@ -216,7 +216,7 @@ static tn_reader_opts reader_of(const tn_score_collector *j)
 
 /* ---- a worker ---- */
 
-/* Of one slot. */
+/* Counts of one slot. */
 typedef struct key_count {
     uint64_t values, unknown;
 } key_count;
@@ -383,7 +383,7 @@ static tn_status score_all(exam *x, tn_error *err)
     tn_batch *batch = NULL;
     tn_status status = TN_OK;
     while (status == TN_OK && (status = tn_reader_next(x->reader, &batch, err)) == TN_OK) {
-        TN_ASSERT(batch->rows <= x->j.run->eval.batch); /* what `logit` has room for */
+        TN_ASSERT(batch->rows <= x->j.run->eval.batch); /* rows that `logit` has room for */
         status = tn_scorer_score(x->scorer, batch, x->logit, NULL, err);
         if (status == TN_OK) {
             const tn_scores scores = {.batch = batch, .logit = x->logit};

@@ -20,9 +20,9 @@ typedef struct tn_worker tn_worker;
 
 /* Values of the nodes that a request fetches, of rows that another rank has scored. */
 typedef struct tn_fetched {
-    const uint32_t *cols; /* of each node */
-    uint32_t width;       /* of all */
-    const float *value;   /* row behind row, node behind node */
+    const uint32_t *cols; /* columns of each node */
+    uint32_t width;       /* sum of these */
+    const float *value;   /* row after row, and in a row node after node */
 } tn_fetched;
 
 /* One batch and its scores; everything is lent for the call. */
@@ -63,13 +63,13 @@ typedef struct tn_eval_request {
     const tn_strs *paths;
     uint64_t rows_max; /* whole batches until as many are scored, of each rank its share; 0: all */
     uint32_t day;      /* with rows_max: that `paths` are of (train/config/days.h) */
-    bool held;         /* of these files only the rows that data.valid holds back */
+    bool held;         /* only the rows of these files that data.valid holds back */
     bool want_ids;
     bool only_scores;    /* neither metrics nor slices: they are made elsewhere */
     tn_score_sink *sink; /* NULL: none */
     void *sink_arg;
-    /* What metrics, slices and the sink get is behind this map, and corrected for sampled negatives
-     * already; NULL: what the model says. Nodes stay as they are. */
+    /* Metrics, slices and the sink get scores that went through this map, which corrects them for
+     * sampled negatives, too; NULL: scores of the model. Nodes stay as they are. */
     const tn_calibration *calibration;
     const tn_strs *fetch; /* nodes that the sink looks at, among tn_worker_opts.fetch; NULL: none */
     struct tn_feed *feed; /* sets nodes before each batch (predict.h); NULL: none */
@@ -99,14 +99,14 @@ tn_metrics_opts tn_metrics_opts_of(const tn_run *run);
  * and end in any case. */
 typedef struct tn_score_collector {
     const tn_run *run;
-    const tn_schema *schema; /* of the batches */
+    const tn_schema *schema; /* schema of the batches */
     const tn_eval_request *request;
     double sampling;    /* share of negatives kept, where scores are not corrected for it */
     tn_evaluation *out; /* the caller's */
     struct slicer *slicer;
     double shift;      /* before the calibration of the request */
     float *calibrated; /* logits of a batch, owned */
-    uint32_t capacity; /* of these */
+    uint32_t capacity; /* room in `calibrated` */
     double began;
 } tn_score_collector;
 

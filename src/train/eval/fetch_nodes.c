@@ -25,7 +25,7 @@ struct tn_fetch {
     char path[TN_PATH_SIZE];
     uint32_t n;
     spool *node;
-    spool id; /* texts, each behind its u32 length */
+    spool id; /* texts, each after its u32 length */
     size_t id_bytes;
     uint64_t rows;
     tn_text text;

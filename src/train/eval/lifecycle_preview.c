@@ -32,7 +32,7 @@ static const struct {
     [MEMORY] = {"memory", {0.75, 0.5, 0.25, 0.125}},
 };
 
-/* What is kept; the last group is the sum of all. */
+/* Counts of rows that are kept; the last group is the sum of all. */
 typedef struct column {
     char head[CELL];
     tn_group_rows *rows;
@@ -51,9 +51,9 @@ typedef struct preview {
     const tn_eval_request *request;
     tn_text path;
     tn_text *out;
-    tn_lifecycle *life; /* of each group, that the next look applies */
+    tn_lifecycle *life; /* rule of each group that the next look applies */
     uint32_t groups;
-    uint64_t table_bytes; /* of the checkpoint as it is, with indexes */
+    uint64_t table_bytes; /* rows of the checkpoint as it is, with indexes */
     column all, kept[VALUES];
 } preview;
 

@@ -20,17 +20,17 @@
 
 struct tn_predictions {
     char path[TN_PATH_SIZE];
-    tn_remote *remote;         /* owned; NULL: `path` is no URI; else .. */
-    char folder[TN_PATH_SIZE]; /* .. files are written here and sent */
+    tn_remote *remote;         /* owned; NULL: `path` is no URI */
+    char folder[TN_PATH_SIZE]; /* folder for files until they are sent to a URI */
     tn_output_with with;
     double shift;
     tn_target target;
-    const tn_schema *grouped; /* whose groups are written; NULL: none */
+    const tn_schema *grouped; /* schema whose groups are written; NULL: none */
     bool stream;              /* one output for all sources */
     uint32_t n_sources;       /* begun so far */
     uint32_t n, capacity;
-    tn_output *
-        *output; /* of these; owned; the last one is being written, the others are finished */
+    tn_output **
+        output; /* number of files; owned; the last one is being written, the others are finished */
     tn_text text;
 };
 
@@ -115,7 +115,7 @@ void tn_prediction_lines(tn_text *out, const tn_schema *schema, const tn_batch *
     (void)uselocale(before);
 }
 
-/* ---- behind a URI ---- */
+/* ---- files that are sent to a URI ---- */
 
 tn_status tn_predictions_check_uri(const char *uri, const char *secrets, tn_error *err)
 {
@@ -191,7 +191,7 @@ static tn_status name_of(const tn_predictions *p, uint32_t source, char out[TN_P
     return TN_OK;
 }
 
-/* Where that file is written: below `folder`, when it is to be sent. */
+/* Makes the path of a file: below `folder`, when it is to be sent. */
 static tn_status place_of(const tn_predictions *p, uint32_t source, char out[TN_PATH_SIZE],
                           tn_error *err)
 {
@@ -303,7 +303,8 @@ tn_status tn_predictions_commit(tn_predictions *p, tn_error *err)
         tn_predictions_abandon(p);
         return status;
     }
-    while (status == TN_OK && p->n > 0) { /* the first one, whose lock stands for all, at last */
+    while (status == TN_OK &&
+           p->n > 0) { /* commits the first one last, since its lock is for all */
         tn_output *o = p->output[--p->n];
         status = tn_output_commit(o, err);
     }

@@ -4,7 +4,7 @@
  *     17      1      1       -2.30258509  0.0909090909            in the order of the records
  *     0:4096  0      1       ..                                   no record id: source:byte offset
  *
- * Of other targets (base/keys/target.h) than clicks one column stands in place of logit and pctr:
+ * Targets (base/keys/target.h) other than clicks have one column in place of logit and pctr:
  * `prediction` of numbers, else `score`. With data.group a column `group` comes last: the number,
  * or the 16 hex digits of a word's hash.
  *
@@ -38,8 +38,8 @@ typedef struct tn_predictions_opts {
     const char *path;        /* copied */
     double sampling;         /* data.negative_sampling: 1 changes nothing */
     const tn_schema *schema; /* its target, and whether data.group gets a column; NULL: clicks */
-    const tn_inputs *inputs; /* NULL: none; must outlive the predictions, as must .. */
-    const atomic_bool *stop; /* .. this; NULL: never */
+    const tn_inputs *inputs; /* NULL: none; must outlive the predictions */
+    const atomic_bool *stop; /* NULL: never; must outlive the predictions */
     const char *secrets;     /* data.secrets, of a URI; may be NULL */
 } tn_predictions_opts;
 

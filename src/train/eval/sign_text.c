@@ -29,7 +29,7 @@ typedef struct words_of {
 } words_of;
 
 struct tn_sign_words {
-    tn_arena *arena; /* of all */
+    tn_arena *arena; /* owns all words */
     uint32_t n;
     words_of *slot;
     uint32_t missing;
@@ -148,7 +148,7 @@ static tn_status pass_over(void *ctx, const char *text, tn_error *err)
     (void)ctx;
     (void)text;
     (void)err;
-    return TN_OK; /* it was told when it was evaluated */
+    return TN_OK; /* the evaluation reported it */
 }
 
 static bool can_be_read_again(const tn_sign_search *in)

@@ -1,4 +1,4 @@
-/* sign_text.h - signs as people write them, and the words behind the hashes of slices.
+/* sign_text.h - signs as people write them, and the words of the hashes of slices.
  *
  *     tn_sign_text(spec, sign, &text);                        -1, 68fd1e64, ln2 5, 3c7bb6a3f0d2e519
  *
@@ -9,7 +9,7 @@
  *
  * A hash has no way back, and keeping every word of the data would be more than the metrics take.
  * So the data is read once more, until a word is found for each value that is shown: these are the
- * most frequent ones and stand near the front as a rule. What is not among the first
+ * most frequent ones and are near the front as a rule. What is not among the first
  * TN_SIGN_WORDS_BYTES, or comes from what cannot be read twice, stays a hash.
  */
 #pragma once
@@ -29,7 +29,7 @@ typedef struct tn_sign_words tn_sign_words;
 
 typedef struct tn_sign_search {
     const tn_schema *schema;
-    const tn_strs *paths;        /* of the data that was evaluated */
+    const tn_strs *paths;        /* files of the data that was evaluated */
     const tn_strs *slots;        /* eval.slices */
     const tn_evaluation *result; /* with a slice for each */
     uint32_t most;               /* the largest values of a slot that are shown */
@@ -41,5 +41,6 @@ tn_status tn_sign_words_find(tn_sign_words **out, const tn_sign_search *in,
                              tn_error *err) TN_MUST_USE;
 void tn_sign_words_free(tn_sign_words *words); /* NULL is fine */
 
-/* Of slot i of eval.slices, lent; NULL: not known. `words` may be NULL. */
+/* Returns the word of a value of slot i of eval.slices, lent; NULL: not known. `words` may be NULL.
+ */
 const char *tn_sign_word(const tn_sign_words *words, uint32_t i, uint64_t sign);
