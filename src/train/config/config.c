@@ -402,8 +402,8 @@ static const tn_tree *add_preset(layers *l, const tn_tree *under, const char *so
     return tn_fields_merge(&l->b, l->in->fields, under, tree);
 }
 
-/* Returns the layers under the files: the preset of the format that `own`, the merged layers,
- * names, above it the model's own defaults, and the model's preset that `own` asks for. */
+/* Returns the layers under the files: the preset of the format that `first`, the merged layers,
+ * names, above it the model's own defaults, and the model's preset that `first` asks for. */
 static const tn_tree *merge_presets(layers *l, const tn_tree *first)
 {
     const tn_presets *presets = l->in->presets;
