@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "base/core/offset.h"
 #include "config/values.h"
 
 typedef struct tn_text tn_text; /* base/core/text.h */
@@ -58,10 +59,6 @@ void tn_field_value_text(tn_text *out, const tn_field *f, const void *opts);
 
 /* ---- the rows of an option table; a row whose member has another type than its kind does not
  * compile ---- */
-
-/* offsetof() that refuses to compile when the member is not of type `want`. */
-#define TN_OFFSET(type, member, want)                                                              \
-    (offsetof(type, member) + 0 * sizeof((want *)0 == &((type *)0)->member))
 
 /* Defines a row; arguments after the help are more members of it. */
 #define TN_ROW(kind_, type, member, want, fallback_, lo, hi, unit_, ...)                           \

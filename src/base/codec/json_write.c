@@ -171,8 +171,9 @@ tn_status tn_json_check_crc(const char *text, size_t size, const char *what, tn_
     uint64_t stored = 0;
     const char *tail = size > CRC_TAIL ? text + size - CRC_TAIL : NULL;
     if (tail == NULL || memcmp(tail, name, sizeof name - 1) != 0 ||
-        tn_read_hex(tail + sizeof name - 1, CRC_DIGITS, &stored) != TN_NUM_OK ||
-        memcmp(text + size - 3, "\"}\n", 3) != 0) {
+        memcmp(text + size - 3, "\"}\n", 3) != 0 ||
+        strspn(tail + sizeof name - 1, "0123456789abcdef") != CRC_DIGITS ||
+        tn_read_hex(tail + sizeof name - 1, CRC_DIGITS, &stored) != TN_NUM_OK) {
         return tn_fail(err, TN_E_CKPT, "truncated: '%s' does not end with its crc32c", what);
     }
     uint32_t computed = tn_crc32c(0, text, size - CRC_TAIL);

@@ -1,0 +1,173 @@
+/* document.h - one table that says all there is to say about a JSON document: it writes a struct as
+ * JSON, and reads hostile JSON into one.
+ *
+ *     static const tn_doc_row file_rows[] = {                  {"name":"a.bin","bytes":"12",
+ *         TN_DOC_STR(my_file, name, "name"),                    "crc32c":"0000000b"}
+ *         TN_DOC_COUNT(my_file, bytes, 0, INT64_MAX, "bytes"),
+ *         TN_DOC_CRC(my_file, crc, "crc32c"),
+ *         TN_DOC_END,
+ *     };
+ *     static const tn_doc_row index_rows[] = {
+ *         TN_DOC_U64(my_index, step, 1, UINT64_MAX, "step"),
+ *         TN_DOC_LIST(my_index, n, file, const my_file *, '{', file_rows, FILES_MAX, "files"),
+ *         TN_DOC_END,
+ *     };
+ *     static const tn_document index_doc = {
+ *         .format = "my-index", .is = "an index", .newest = 1, .rows = index_rows};
+ *
+ *     TN_TRY(tn_document_write(&index_doc, &index, &text, err));   format, version, rows, crc32c
+ *     TN_TRY(tn_document_read(&index_doc, &index, &text, arena, "INDEX.json", err));
+ *
+ * Rows are written in their order, and read in it whatever the order in the text. Members that no
+ * row names are left alone: they are of a later minor version. A member that is absent, where it
+ * may be, leaves the struct as it was, so that a caller's values are the defaults.
+ *
+ * Ownership: strings, lists and raw JSON are lent for a write; after a read they live in the arena,
+ * which a list takes its memory from by tn_arena_reserve.
+ *
+ * Limits: a list's row says how many items it may have, a number's its range; JSON itself is
+ * limited by json.h.
+ *
+ * Errors: TN_E_CKPT with the file and the path of the member, "files[3].crc32c"; TN_E_LIMIT: whole,
+ * but of a later major version; TN_E_MEMORY. What a row says of a struct that is written is the
+ * program's own promise (TN_ASSERT).
+ */
+#pragma once
+
+#include "base/codec/json.h"
+#include "base/core/offset.h"
+
+typedef enum tn_doc_kind {
+    TN_DOC_KIND_END,
+    TN_DOC_KIND_CHECK,  /* not a member: `check` looks at what was read so far */
+    TN_DOC_KIND_CONST,  /* the text `words[0]` */
+    TN_DOC_KIND_BOOL,   /* bool */
+    TN_DOC_KIND_NUMBER, /* uint32_t or uint64_t: a number from min to max */
+    TN_DOC_KIND_COUNT,  /* likewise, as a decimal string; read as either */
+    TN_DOC_KIND_HEX,    /* likewise, any number: 8 or 16 hex digits */
+    TN_DOC_KIND_F64,    /* double; NAN is null where `max` is not 0 */
+    TN_DOC_KIND_STR,    /* const char *; of `max` hex digits, unless that is 0 */
+    TN_DOC_KIND_ID,     /* char [max + 1]: as many hex digits, or, unless `min` is so, none */
+    TN_DOC_KIND_WORD,   /* an enum: index into `words` */
+    TN_DOC_KIND_OBJECT, /* `rows` of the struct at `offset`, in brackets of kind `bracket` */
+    TN_DOC_KIND_LIST,   /* a pointer, or an array, and a uint32_t that counts */
+} tn_doc_kind;
+
+typedef enum tn_doc_when {
+    TN_DOC_ALWAYS,
+    TN_DOC_WHEN_SET,  /* absent when it is 0, "", NULL or without items, or unless `has` */
+    TN_DOC_WHEN_NULL, /* likewise null */
+    TN_DOC_WHEN_FLAG, /* absent unless the bool at `flag`, which a read sets */
+    TN_DOC_WHEN_HAS,  /* there exactly if `has`, which may look at the rows before it */
+} tn_doc_when;
+
+typedef struct tn_doc_row tn_doc_row;
+struct tn_doc_row {
+    tn_doc_kind kind;
+    tn_doc_when when;
+    const char *key; /* in a tuple it is not written, but named in messages */
+    size_t offset, size;
+    uint64_t min, max;        /* numbers; LIST: max items */
+    const char *const *words; /* WORD, ends with NULL; CONST */
+    const tn_doc_row *rows;   /* OBJECT, LIST */
+    char bracket;             /* OBJECT, and each item of a LIST: '{' an object, '[' a tuple; of a
+                                 list also 0: the one row's value, ':' an object of a name (first
+                                 row) and a value (second) for each item */
+    bool in_place;            /* LIST: an array of `max` items at `offset`, and no pointer */
+    size_t n_at, item_size;   /* LIST: its count, the bytes of an item */
+    size_t flag;
+    bool (*has)(const void *s);
+    const char *(*check)(void *s); /* returns the name of what is wrong, NULL: nothing; may set
+                                      members that follow from others */
+};
+
+typedef struct tn_document {
+    const char *format; /* its first member */
+    const char *is;     /* "the manifest of a checkpoint" */
+    uint32_t newest;    /* the last major version that is read, the one that is written */
+    const tn_doc_row *rows;
+} tn_document;
+
+/* Appends the document, which ends in its crc; the text was empty. */
+tn_status tn_document_write(const tn_document *d, const void *s, tn_text *out,
+                            tn_error *err) TN_MUST_USE;
+/* Returns the crc32c member that such a text ends in. */
+uint32_t tn_document_crc(const tn_text *document);
+/* On failure *out is half filled. `what` names the file in messages. */
+tn_status tn_document_read(const tn_document *d, void *out, const tn_text *text, tn_arena *arena,
+                           const char *what, tn_error *err) TN_MUST_USE;
+
+/* Parts of documents: append members, or the value of a row without its key, and read an object. */
+void tn_doc_put_rows(tn_text *out, const tn_doc_row *rows, const void *s);
+void tn_doc_put(tn_text *out, const tn_doc_row *row, const void *s);
+tn_status tn_doc_get_rows(const tn_doc_row *rows, const tn_json *object, void *s, tn_arena *arena,
+                          const char *what, tn_error *err) TN_MUST_USE;
+
+/* Rows of items that are values and no objects: const char *, uint64_t, double. */
+extern const tn_doc_row tn_doc_str_items[1], tn_doc_u64_items[1], tn_doc_f64_items[1];
+
+/* ---- rows: after the range comes the key, then what else is said ---- */
+
+#define TN_DOC_ROW(kind_, type, member, want, lo, hi, ...)                                         \
+    {                                                                                              \
+        .kind = (kind_), .offset = TN_OFFSET(type, member, want), .size = sizeof(want),            \
+        .min = (lo), .max = (hi), .key = __VA_ARGS__                                               \
+    }
+#define TN_DOC_END                                                                                 \
+    {                                                                                              \
+        .kind = TN_DOC_KIND_END                                                                    \
+    }
+#define TN_DOC_CHECK(fn)                                                                           \
+    {                                                                                              \
+        .kind = TN_DOC_KIND_CHECK, .check = (fn)                                                   \
+    }
+#define TN_DOC_BOOL(type, member, ...)                                                             \
+    TN_DOC_ROW(TN_DOC_KIND_BOOL, type, member, bool, 0, 0, __VA_ARGS__)
+#define TN_DOC_U32(type, member, lo, hi, ...)                                                      \
+    TN_DOC_ROW(TN_DOC_KIND_NUMBER, type, member, uint32_t, lo, hi, __VA_ARGS__)
+#define TN_DOC_U64(type, member, lo, hi, ...)                                                      \
+    TN_DOC_ROW(TN_DOC_KIND_NUMBER, type, member, uint64_t, lo, hi, __VA_ARGS__)
+#define TN_DOC_COUNT(type, member, lo, hi, ...)                                                    \
+    TN_DOC_ROW(TN_DOC_KIND_COUNT, type, member, uint64_t, lo, hi, __VA_ARGS__)
+#define TN_DOC_HEX(type, member, ...)                                                              \
+    TN_DOC_ROW(TN_DOC_KIND_HEX, type, member, uint64_t, 0, 0, __VA_ARGS__)
+#define TN_DOC_CRC(type, member, ...)                                                              \
+    TN_DOC_ROW(TN_DOC_KIND_HEX, type, member, uint32_t, 0, 0, __VA_ARGS__)
+#define TN_DOC_F64(type, member, ...)                                                              \
+    TN_DOC_ROW(TN_DOC_KIND_F64, type, member, double, 0, 0, __VA_ARGS__)
+#define TN_DOC_NAN(type, member, ...)                                                              \
+    TN_DOC_ROW(TN_DOC_KIND_F64, type, member, double, 0, 1, __VA_ARGS__)
+#define TN_DOC_STR(type, member, ...)                                                              \
+    TN_DOC_ROW(TN_DOC_KIND_STR, type, member, const char *, 0, 0, __VA_ARGS__)
+#define TN_DOC_SHA(type, member, ...)                                                              \
+    TN_DOC_ROW(TN_DOC_KIND_STR, type, member, const char *, 0, 64, __VA_ARGS__)
+#define TN_DOC_ID(type, member, least, ...)                                                        \
+    TN_DOC_ROW(TN_DOC_KIND_ID, type, member, char[33], least, 32, __VA_ARGS__)
+#define TN_DOC_WORD(type, member, want, words_, ...)                                               \
+    TN_DOC_ROW(TN_DOC_KIND_WORD, type, member, want, 0, 0, __VA_ARGS__, .words = (words_))
+/* A text that is there exactly if the bool is set. */
+#define TN_DOC_MARK(type, member, text, ...)                                                       \
+    TN_DOC_ROW(TN_DOC_KIND_CONST, type, member, bool, 0, 0, __VA_ARGS__,                           \
+               .words = (const char *const[]){text, NULL}, TN_DOC_FLAG(type, member))
+/* A struct of its own, and members of the same struct that stand in an object of their own. */
+#define TN_DOC_OBJECT(type, member, want, bracket_, rows_, ...)                                    \
+    TN_DOC_ROW(TN_DOC_KIND_OBJECT, type, member, want, 0, 0, __VA_ARGS__, .bracket = (bracket_),   \
+               .rows = (rows_))
+#define TN_DOC_GROUP(bracket_, rows_, ...)                                                         \
+    {                                                                                              \
+        .kind = TN_DOC_KIND_OBJECT, .key = __VA_ARGS__, .bracket = (bracket_), .rows = (rows_)     \
+    }
+/* `want` is the type of the pointer. */
+#define TN_DOC_LIST(type, n, member, want, bracket_, rows_, most, ...)                             \
+    TN_DOC_ROW(TN_DOC_KIND_LIST, type, member, want, 0, most, __VA_ARGS__, .bracket = (bracket_),  \
+               .rows = (rows_), .n_at = TN_OFFSET(type, n, uint32_t),                              \
+               .item_size = sizeof *((type *)0)->member)
+#define TN_DOC_ARRAY(type, n, member, item, bracket_, rows_, most, ...)                            \
+    TN_DOC_ROW(TN_DOC_KIND_LIST, type, member, item[most], 0, most, __VA_ARGS__,                   \
+               .bracket = (bracket_), .rows = (rows_), .n_at = TN_OFFSET(type, n, uint32_t),       \
+               .item_size = sizeof(item), .in_place = true)
+
+#define TN_DOC_MAY_MISS .when = TN_DOC_WHEN_SET
+#define TN_DOC_OR_NULL .when = TN_DOC_WHEN_NULL
+#define TN_DOC_FLAG(type, member) .when = TN_DOC_WHEN_FLAG, .flag = TN_OFFSET(type, member, bool)
+#define TN_DOC_IF(fn) .when = TN_DOC_WHEN_HAS, .has = (fn)
