@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/codec/document.h"
 #include "ps/snapshot/snapshot.h"
 
 #include <stdbool.h>
@@ -83,7 +84,8 @@ static inline bool tn_day_is_hour(uint64_t day)
 }
 
 typedef struct tn_manifest_days {
-    bool used; /* false: no run over days, and all else is 0 */
+    bool used;  /* false: no run over days, and all else is 0 */
+    bool hours; /* in the document only: its numbers are hours from 0 */
     uint32_t n;
     tn_day_range range[TN_DAY_RANGES_MAX]; /* learned; ascending, with days between them */
     bool within;                           /* a day that is not learned to its end */
@@ -107,6 +109,7 @@ typedef struct tn_manifest_export {
 typedef struct tn_manifest {
     uint64_t ordinal, base; /* base 0: a full one; else the ordinal of a delta's predecessor */
     uint32_t base_crc;
+    bool is_delta; /* in the document only: base is not 0 */
     uint64_t run_id, step, samples, rows;
     uint32_t clock;
     const char *config_hash, *structure; /* 64 hex digits each */
@@ -134,6 +137,8 @@ typedef struct tn_manifest {
     const char *cpu, *blas;
     uint32_t crc; /* of a manifest that was read: its last member */
 } tn_manifest;
+
+extern const tn_document tn_manifest_document;
 
 /* Lists must be sorted already (TN_ASSERT). *crc: the crc32c member. */
 tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc,
