@@ -1,138 +1,83 @@
 /* calibration_file.c - writes and checks a calibration. */
 #include "serve/calibration_file.h"
 
-#include "base/codec/json.h"
 #include "base/file/file.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { FILE_BYTES_MAX = 8 << 20, ID_DIGITS = 32 };
-
-static const char format[] = "tnet-calibration";
+enum { FILE_BYTES_MAX = 8 << 20 };
 
 /* ---- the map ---- */
 
-void tn_calibration_json(tn_text *out, const tn_calibration *map)
+static bool is_platt(const void *map)
 {
-    TN_ASSERT(map->kind != TN_CALIBRATION_NONE);
-    tn_json_open_key(out, "calibration", '{');
-    tn_json_str(out, "kind", tn_calibration_name(map));
-    if (map->kind == TN_CALIBRATION_PLATT) {
-        tn_json_f64(out, "a", map->a);
-        tn_json_f64(out, "b", map->b);
-        if (map->c != 0) {
-            tn_json_f64(out, "c", map->c);
-        }
-    } else {
-        tn_json_open_key(out, "z", '[');
-        for (uint32_t i = 0; i < map->n; i++) {
-            tn_json_f64(out, NULL, map->knot[i].z);
-        }
-        tn_json_close(out, ']');
-        tn_json_open_key(out, "p", '[');
-        for (uint32_t i = 0; i < map->n; i++) {
-            tn_json_f64(out, NULL, map->knot[i].p);
-        }
-        tn_json_close(out, ']');
-    }
-    tn_json_close(out, '}');
+    return ((const tn_calibration *)map)->kind == TN_CALIBRATION_PLATT;
 }
 
-static bool is_number(const tn_json *value, double *out)
+static bool is_isotonic(const void *map)
 {
-    return tn_json_as_f64(value, out) && isfinite(*out);
+    return ((const tn_calibration *)map)->kind == TN_CALIBRATION_ISOTONIC;
 }
 
-static bool read_knots(const tn_json *value, tn_arena *arena, tn_calibration *out)
+static const char *check_map(void *calibration)
 {
-    const tn_json *z = tn_json_get(value, "z");
-    const tn_json *p = tn_json_get(value, "p");
-    if (z == NULL || p == NULL || z->kind != TN_JSON_LIST || p->kind != TN_JSON_LIST ||
-        z->n != p->n || z->n == 0 || z->n > TN_KNOTS_MAX) {
-        return false;
+    const tn_calibration *map = calibration;
+    const tn_knot *knot = map->knot;
+    if (is_platt(map)) {
+        return map->a > 0 ? NULL : "a";
     }
-    tn_knot *knot = TN_NEW_ARRAY(arena, tn_knot, z->n);
-    z = z->first;
-    p = p->first;
-    for (uint32_t i = 0; z != NULL; i++, z = z->next, p = p->next) {
-        bool rises = is_number(z, &knot[i].z) && fabs(knot[i].z) <= TN_KNOT_MAX &&
-                     is_number(p, &knot[i].p) && knot[i].p >= 0 && knot[i].p <= 1 &&
-                     (i == 0 || (knot[i].z > knot[i - 1].z && knot[i].p >= knot[i - 1].p));
-        if (!rises) {
-            return false;
+    for (uint32_t i = 0; i < map->n; i++) {
+        const bool rises = i == 0 || (knot[i].z > knot[i - 1].z && knot[i].p >= knot[i - 1].p);
+        if (!rises || !(fabs(knot[i].z) <= TN_KNOT_MAX && knot[i].p >= 0 && knot[i].p <= 1)) {
+            return "p"; /* or z of it */
         }
-        out->n = i + 1;
     }
-    out->knot = knot;
-    return true;
+    return map->n > 0 ? NULL : "kind";
 }
 
-bool tn_calibration_of_json(const tn_json *value, tn_arena *arena, tn_calibration *out)
-{
-    const char *kind = tn_json_as_str(tn_json_get(value, "kind"));
-    const tn_json *c = tn_json_get(value, "c");
-    tn_calibration map = {0};
-    if (kind != NULL && strcmp(kind, "platt") == 0) {
-        map.kind = TN_CALIBRATION_PLATT;
-        if (!is_number(tn_json_get(value, "a"), &map.a) ||
-            !is_number(tn_json_get(value, "b"), &map.b) || !(map.a > 0) ||
-            (c != NULL && !is_number(c, &map.c))) {
-            return false;
-        }
-    } else if (kind != NULL && strcmp(kind, "isotonic") == 0) {
-        map.kind = TN_CALIBRATION_ISOTONIC;
-        if (!read_knots(value, arena, &map)) {
-            return false;
-        }
-    } else {
-        return false;
-    }
-    *out = map;
-    return true;
-}
+static const tn_doc_row z_items[] = {TN_DOC_F64(tn_knot, z, "")};
+static const tn_doc_row p_items[] = {TN_DOC_F64(tn_knot, p, "")};
+
+const tn_doc_row tn_calibration_map_rows[] = {
+    TN_DOC_WORD(tn_calibration, kind, tn_calibration_kind,
+                ((const char *const[]){"", "platt", "isotonic", NULL}), "kind"),
+    TN_DOC_F64(tn_calibration, a, "a", TN_DOC_IF(is_platt)),
+    TN_DOC_F64(tn_calibration, b, "b", TN_DOC_IF(is_platt)),
+    TN_DOC_F64(tn_calibration, c, "c", TN_DOC_MAY_MISS),
+    TN_DOC_LIST(tn_calibration, n, knot, const tn_knot *, '\0', z_items, TN_KNOTS_MAX, "z",
+                TN_DOC_IF(is_isotonic)),
+    TN_DOC_LIST(tn_calibration, n, knot, const tn_knot *, '\0', p_items, TN_KNOTS_MAX, "p",
+                TN_DOC_IF(is_isotonic), .beside = true),
+    TN_DOC_CHECK(check_map),
+    TN_DOC_END,
+};
+
+const tn_doc_row tn_calibration_rows[] = {TN_DOC_GROUP('{', tn_calibration_map_rows, "calibration"),
+                                          TN_DOC_END};
 
 /* ---- the file ---- */
 
-void tn_calibration_file_json(tn_text *out, const tn_calibration_file *file)
-{
-    tn_json_open(out, '{');
-    tn_json_str(out, "format", format);
-    tn_json_raw(out, "version", "[1,0]");
-    tn_json_str(out, "model_id", file->model_id);
-    tn_json_u64(out, "step", file->step);
-    tn_json_f64(out, "negative_sampling", file->sampling);
-    tn_json_open_key(out, "data", '[');
-    for (uint32_t i = 0; i < file->data.n; i++) {
-        tn_json_str(out, NULL, file->data.item[i]);
-    }
-    tn_json_close(out, ']');
-    tn_json_count(out, "rows", file->rows);
-    tn_calibration_json(out, &file->map);
-    tn_json_close_with_crc(out);
-}
+static const tn_doc_row file_rows[] = {
+    TN_DOC_ID(tn_calibration_file, model_id, 1, "model_id"),
+    TN_DOC_U64(tn_calibration_file, step, 0, UINT64_MAX, "step"),
+    TN_DOC_F64(tn_calibration_file, sampling, "negative_sampling"),
+    TN_DOC_LIST(tn_calibration_file, data.n, data.item, const char *const *, '\0', tn_doc_str_items,
+                UINT32_MAX, "data"),
+    TN_DOC_COUNT(tn_calibration_file, rows, UINT64_MAX, "rows"),
+    TN_DOC_OBJECT(tn_calibration_file, map, tn_calibration, '{', tn_calibration_map_rows,
+                  "calibration"),
+    TN_DOC_END,
+};
 
-static bool take(const tn_json *doc, tn_arena *arena, tn_calibration_file *out)
-{
-    const char *is = tn_json_as_str(tn_json_get(doc, "format"));
-    const char *id = tn_json_as_str(tn_json_get(doc, "model_id"));
-    uint64_t major = 0;
-    if (is == NULL || strcmp(is, format) != 0 || id == NULL || strlen(id) != ID_DIGITS ||
-        !tn_json_as_u64(tn_json_item(tn_json_get(doc, "version"), 0), &major) || major != 1) {
-        return false;
-    }
-    memcpy(out->model_id, id, ID_DIGITS + 1);
-    return tn_json_as_u64(tn_json_get(doc, "step"), &out->step) &&
-           tn_json_as_u64(tn_json_get(doc, "rows"), &out->rows) &&
-           is_number(tn_json_get(doc, "negative_sampling"), &out->sampling) &&
-           tn_calibration_of_json(tn_json_get(doc, "calibration"), arena, &out->map);
-}
+const tn_document tn_calibration_document = {
+    .format = "tnet-calibration", .is = "a calibration", .newest = 1, .rows = file_rows};
 
 tn_status tn_calibration_file_read(tn_calibration_file *out, const char *path, tn_arena *arena,
                                    tn_error *err)
 {
     tn_text text = {0};
-    const tn_json *doc = NULL;
+    tn_error why = {0};
     tn_calibration_file file = {0};
     if (!tn_path_exists(path)) {
         return tn_fail(err, TN_E_DATA,
@@ -141,13 +86,11 @@ tn_status tn_calibration_file_read(tn_calibration_file *out, const char *path, t
     }
     tn_status status = tn_file_read_all(path, FILE_BYTES_MAX, &text, err);
     if (status == TN_OK) {
-        const char *json = tn_text_str(&text);
-        bool good = tn_json_check_crc(json, text.size, path, NULL) == TN_OK &&
-                    tn_json_parse(&doc, json, text.size, arena, path, NULL) == TN_OK &&
-                    take(doc, arena, &file);
-        status =
-            good ? TN_OK
-                 : tn_fail(err, TN_E_DATA, "'%s' is damaged, or no %s of version 1", path, format);
+        const tn_status read =
+            tn_document_read(&tn_calibration_document, &file, &text, arena, path, &why);
+        status = read == TN_OK
+                     ? TN_OK
+                     : tn_fail(err, read == TN_E_MEMORY ? read : TN_E_DATA, "%s", why.text);
     }
     tn_text_done(&text);
     if (status == TN_OK) {

@@ -11,25 +11,26 @@
  */
 #pragma once
 
+#include "base/codec/document.h"
 #include "config/values.h"
 #include "metrics/calibrator.h"
-
-typedef struct tn_json tn_json; /* base/codec/json.h */
-typedef struct tn_text tn_text; /* base/core/text.h */
 
 typedef struct tn_calibration_file {
     char model_id[33]; /* id of the only model that it fits */
     uint64_t step;
     double sampling; /* data.negative_sampling, for which logits were corrected before */
-    tn_strs data;    /* paths of the rows it was fitted on; not read back */
+    tn_strs data;    /* paths of the rows it was fitted on */
     uint64_t rows;
     tn_calibration map;
 } tn_calibration_file;
 
-/* Appends the file. */
-void tn_calibration_file_json(tn_text *out, const tn_calibration_file *file);
+extern const tn_document tn_calibration_document; /* of a tn_calibration_file */
 
-/* Reads a file. Its knots live in `arena`. TN_E_DATA: missing, damaged, or of another version. */
+/* Of a tn_calibration: its members, and an object with the one member "calibration". */
+extern const tn_doc_row tn_calibration_map_rows[], tn_calibration_rows[];
+
+/* Reads a file. Its knots and paths live in `arena`. TN_E_DATA: missing, damaged, or of another
+ * version. */
 tn_status tn_calibration_file_read(tn_calibration_file *out, const char *path, tn_arena *arena,
                                    tn_error *err) TN_MUST_USE;
 
@@ -45,8 +46,3 @@ typedef struct tn_calibrated_model {
 tn_status tn_calibration_file_read_for(tn_calibration_file *out, const char *path,
                                        const tn_calibrated_model *model, tn_arena *arena,
                                        tn_error *err) TN_MUST_USE;
-
-/* Append the member "calibration" alone, and read its value, which takes as many bytes of the arena
- * as there are numbers in it, times sizeof(tn_knot) / 2. Return false: damaged. */
-void tn_calibration_json(tn_text *out, const tn_calibration *map);
-bool tn_calibration_of_json(const tn_json *value, tn_arena *arena, tn_calibration *out);

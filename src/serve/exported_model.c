@@ -2,7 +2,6 @@
 #include "serve/exported_model.h"
 
 #include "base/core/alloc.h"
-#include "base/core/number.h"
 #include "base/file/safetensors.h"
 #include "base/math/crc32c.h"
 #include "io/schema/schema.h"
@@ -10,16 +9,16 @@
 #include "nn/graph/params.h"
 #include "nn/op/ops.h"
 #include "nn/passes/graphjson.h"
+#include "serve/export_index.h"
+#include "serve/model_json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    INDEX_BYTES_MAX = 1 << 20,
     MODEL_BYTES_MAX = 64 << 20,
     TENSORS_MAX = 4096,
-    ID_DIGITS = 32,
     INPUT_BYTES = 256, /* a node that is an input: its attribute, aligned */
 };
 
@@ -42,9 +41,8 @@ static tn_status in_dir(const opening *o, const char *name, char path[TN_PATH_SI
     return tn_path_join(o->dir, name, path, o->err);
 }
 
-/* Reads and parses a JSON file with its crc member; its text is needed no longer. */
-static tn_status read_json(opening *o, const char *name, size_t size_max, const tn_json **out,
-                           char path[TN_PATH_SIZE])
+/* Reads a JSON file of the folder; its text is needed no longer once it was parsed. */
+static tn_status read_json(opening *o, const char *name, size_t size_max, char path[TN_PATH_SIZE])
 {
     TN_TRY(in_dir(o, name, path));
     tn_text_clear(&o->text);
@@ -54,61 +52,27 @@ static tn_status read_json(opening *o, const char *name, size_t size_max, const 
                        "and prints its folder",
                        o->dir, name);
     }
-    TN_TRY(tn_file_read_all(path, size_max, &o->text, o->err));
-    const char *text = tn_text_str(&o->text);
-    TN_TRY(tn_json_check_crc(text, o->text.size, path, o->err));
-    return tn_json_parse(out, text, o->text.size, o->b->arena, path, o->err);
-}
-
-/* Checks format, major version, and the model_id: the first one is taken, others must be equal. */
-static tn_status check_head(const opening *o, const tn_json *doc, const char *format,
-                            uint64_t newest, const char *path)
-{
-    const char *is = tn_json_as_str(tn_json_get(doc, "format"));
-    const tn_json *version = tn_json_get(doc, "version");
-    uint64_t major = 0;
-    if (is == NULL || strcmp(is, format) != 0 || version == NULL || version->kind != TN_JSON_LIST ||
-        !tn_json_as_u64(version->first, &major) || major == 0 || major > newest) {
-        return tn_fail(o->err, TN_E_CKPT, "'%s' is no %s of version %s", path, format,
-                       newest == 1 ? "1" : "1 to 3");
-    }
-    const char *id = tn_json_as_str(tn_json_get(doc, "model_id"));
-    if (id == NULL || strlen(id) != ID_DIGITS) {
-        return tn_fail(o->err, TN_E_CKPT, "'%s' has no model_id", path);
-    }
-    if (o->b->model_id[0] == '\0') {
-        memcpy(o->b->model_id, id, ID_DIGITS + 1);
-    } else if (strcmp(o->b->model_id, id) != 0) {
-        return tn_fail(o->err, TN_E_CKPT, "'%s' is of model %s, not %s", path, id, o->b->model_id);
-    }
-    return TN_OK;
+    return tn_file_read_all(path, size_max, &o->text, o->err);
 }
 
 /* Compares a file with its entry in EXPORT.json. The dictionary has checksums of its own. */
-static tn_status check_file(const opening *o, const tn_json *file)
+static tn_status check_file(const opening *o, const tn_export_entry *file)
 {
     char path[TN_PATH_SIZE];
-    const char *name = tn_json_as_str(tn_json_get(file, "name"));
-    const char *crc = tn_json_as_str(tn_json_get(file, "crc32c"));
-    uint64_t bytes = 0;
-    uint64_t want = 0;
-    TN_TRY(in_dir(o, name, path));
-    if (!tn_json_as_u64(tn_json_get(file, "bytes"), &bytes) || crc == NULL || strlen(crc) != 8 ||
-        tn_read_hex(crc, 8, &want) != TN_NUM_OK) {
-        return tn_fail(o->err, TN_E_CKPT, "'%s': size or crc of '%s' is missing", o->dir, name);
-    }
+    TN_TRY(tn_path_join(o->dir, file->name, path, o->err));
     if (!tn_path_exists(path)) {
         return tn_fail(o->err, TN_E_CKPT, "export '%s' is not whole: '%s' is missing", o->dir,
-                       name);
+                       file->name);
     }
     tn_map map = {0};
     TN_TRY(tn_map_file(&map, path, o->err));
     tn_status status = TN_OK;
-    bool small = strcmp(name, "model.json") == 0 || strcmp(name, "dense.safetensors") == 0;
-    if (map.size != bytes) {
+    bool small =
+        strcmp(file->name, "model.json") == 0 || strcmp(file->name, "dense.safetensors") == 0;
+    if (map.size != file->bytes) {
         status = tn_fail(o->err, TN_E_CKPT, "'%s' has %zu bytes, EXPORT.json says %llu", path,
-                         map.size, (unsigned long long)bytes);
-    } else if (small && tn_crc32c(0, map.data, map.size) != want) {
+                         map.size, (unsigned long long)file->bytes);
+    } else if (small && tn_crc32c(0, map.data, map.size) != file->crc) {
         status =
             tn_fail(o->err, TN_E_CKPT, "'%s' is damaged: its crc is not that of EXPORT.json", path);
     }
@@ -119,16 +83,14 @@ static tn_status check_file(const opening *o, const tn_json *file)
 static tn_status read_index(opening *o)
 {
     char path[TN_PATH_SIZE];
-    const tn_json *index = NULL;
-    TN_TRY(read_json(o, "EXPORT.json", INDEX_BYTES_MAX, &index, path));
-    TN_TRY(check_head(o, index, "tnet-export", 1, path));
-    const tn_json *files = tn_json_get(index, "files");
-    if (files == NULL || files->kind != TN_JSON_LIST ||
-        !tn_json_as_u64(tn_json_get(index, "step"), &o->b->step)) {
-        return tn_fail(o->err, TN_E_CKPT, "'%s' has no files or step", path);
-    }
-    for (const tn_json *f = files->first; f != NULL; f = f->next) {
-        TN_TRY(check_file(o, f));
+    tn_export_index index = {0};
+    TN_TRY(read_json(o, "EXPORT.json", TN_EXPORT_INDEX_BYTES_MAX, path));
+    TN_TRY(
+        tn_document_read(&tn_export_index_document, &index, &o->text, o->b->arena, path, o->err));
+    memcpy(o->b->model_id, index.model_id, sizeof index.model_id);
+    o->b->step = index.step;
+    for (uint32_t i = 0; i < index.n_files; i++) {
+        TN_TRY(check_file(o, &index.file[i]));
     }
     return TN_OK;
 }
@@ -334,7 +296,7 @@ tn_status tn_export_find(const char *dir, char out[TN_PATH_SIZE], tn_error *err)
         return TN_OK; /* whoever opens the folder reports what is missing */
     }
     if (tn_path_join(dir, "LATEST", path, NULL) == TN_OK &&
-        tn_file_read_all(path, INDEX_BYTES_MAX, &text, NULL) == TN_OK && text.size > 0) {
+        tn_file_read_all(path, TN_EXPORT_INDEX_BYTES_MAX, &text, NULL) == TN_OK && text.size > 0) {
         text.data[strcspn(text.data, " \n")] = '\0';
         found = is_export(dir, text.data, one);
     }
@@ -365,13 +327,17 @@ static tn_status read_all(opening *o)
 {
     tn_exported_model *b = o->b;
     char path[TN_PATH_SIZE];
-    const tn_json *model = NULL;
+    tn_model_json model = {0};
     TN_TRY(read_index(o));
-    TN_TRY(read_json(o, "model.json", MODEL_BYTES_MAX, &model, path));
-    TN_TRY(check_head(o, model, "tnet-model", 3, path));
-    TN_TRY(tn_exported_model_read(b, model, o->opts, path, o->err));
-    TN_TRY(read_weights(o, tn_json_as_str(tn_json_get(model, "weights"))));
-    const char *dict = tn_json_as_str(tn_json_get(model, "dictionary"));
+    TN_TRY(read_json(o, "model.json", MODEL_BYTES_MAX, path));
+    TN_TRY(tn_document_read(&tn_model_document, &model, &o->text, b->arena, path, o->err));
+    if (strcmp(b->model_id, model.model_id) != 0) {
+        return tn_fail(o->err, TN_E_CKPT, "'%s' is of model %s, not %s", path, model.model_id,
+                       b->model_id);
+    }
+    TN_TRY(tn_exported_model_read(b, &model, o->opts, path, o->err));
+    TN_TRY(read_weights(o, model.weights));
+    const char *dict = model.dictionary;
     if (dict == NULL) {
         return tn_fail(o->err, TN_E_CKPT, "'%s' was exported without a dictionary dict.tnd",
                        o->dir);

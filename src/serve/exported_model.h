@@ -23,6 +23,7 @@ typedef struct tn_arena tn_arena;           /* base/core/arena.h */
 typedef struct tn_embed_slot tn_embed_slot; /* nn/graph/embed.h */
 typedef struct tn_graph tn_graph;           /* nn/graph/graph.h */
 typedef struct tn_json tn_json;             /* base/codec/json.h */
+typedef struct tn_model_json tn_model_json; /* serve/model_json.h */
 typedef struct tn_node tn_node;             /* nn/graph/op.h */
 typedef struct tn_params tn_params;         /* nn/graph/params.h */
 typedef struct tn_schema tn_schema;         /* io/schema/schema.h */
@@ -96,8 +97,8 @@ typedef struct tn_exported_graph {
 tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model *b,
                                 uint32_t max_rows, bool shares, tn_error *err) TN_MUST_USE;
 
-/* Does a part of opening (model_json.c): fills *b from model.json's parsed text. `what`: the
+/* Does a part of opening (model_json.c): fills *b from model.json as it was read. `what`: the
  * file. */
-tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model,
+tn_status tn_exported_model_read(tn_exported_model *b, const tn_model_json *model,
                                  const tn_exported_model_opts *opts, const char *what,
                                  tn_error *err) TN_MUST_USE;

@@ -1,6 +1,7 @@
-/* model_json.c - reading model.json: every name, number and width is checked before anything is
- * built from it. */
-#include "base/codec/json.h"
+/* model_json.c - the table of model.json, and building from one that was read: every name, number
+ * and width is checked before anything is built from it. */
+#include "serve/model_json.h"
+
 #include "base/core/number.h"
 #include "config/field.h"
 #include "config/tree.h"
@@ -10,7 +11,7 @@
 #include "nn/graph/embed.h"
 #include "serve/calibration_file.h"
 #include "serve/exported_model.h"
-#include "serve/fieldjson.h"
+#include "config/fieldjson.h"
 
 #include <string.h>
 
@@ -25,9 +26,112 @@ enum {
                  sizeof(tn_exported_group) + TN_LN2_SMALL + 256,
 };
 
+/* ---- the table ---- */
+
+static const tn_doc_row columns_rows[] = {
+    /* ["user",0,16] */
+    TN_DOC_STR(tn_model_columns, slot, "slot"),
+    TN_DOC_U32(tn_model_columns, first, 0, COLS_MAX, "first"),
+    TN_DOC_U32(tn_model_columns, cols, 1, COLS_MAX, "cols"),
+    TN_DOC_END,
+};
+
+static const tn_doc_row input_rows[] = {
+    TN_DOC_STR(tn_model_json_input, name, "name"),
+    TN_DOC_U32(tn_model_json_input, cols, 1, COLS_MAX, "cols"),
+    TN_DOC_MARK(tn_model_json_input, mean, "mean", "pool"),
+    TN_DOC_LIST(tn_model_json_input, n, from, const tn_model_columns *, '[', columns_rows,
+                TN_SLOTS_MAX, "from", TN_DOC_FLAG(tn_model_json_input, embeds)),
+    TN_DOC_END,
+};
+
+static bool is_click(const void *output)
+{
+    return ((const tn_model_output *)output)->target == TN_TARGET_CLICK;
+}
+
+static bool is_score(const void *output)
+{
+    return !is_click(output);
+}
+
+/* What is no probability has no calibration. */
+static const char *check_output(void *output)
+{
+    const tn_model_output *o = output;
+    return o->calibrated && !is_click(o) ? "calibration" : NULL;
+}
+
+static const tn_doc_row output_rows[] = {
+    TN_DOC_WORD(tn_model_output, target, tn_target, tn_target_words, "task"),
+    TN_DOC_STR(tn_model_output, logit, "logit", TN_DOC_IF(is_click)),
+    TN_DOC_STR(tn_model_output, score, "score", TN_DOC_IF(is_score)),
+    TN_DOC_STR(tn_model_output, pctr, "pctr", TN_DOC_IF(is_click)),
+    TN_DOC_OBJECT(tn_model_output, calibration, tn_calibration, '{', tn_calibration_map_rows,
+                  "calibration", TN_DOC_FLAG(tn_model_output, calibrated)),
+    TN_DOC_CHECK(check_output),
+    TN_DOC_END,
+};
+
+static const char *const init_words[] = {"constant",   "uniform",        "normal",
+                                         "truncated",  "glorot_uniform", "xavier_normal",
+                                         "he_uniform", "he_normal",      NULL};
+
+static const tn_doc_row first_rows[] = {
+    TN_DOC_STR(tn_model_first, group, "group"),
+    TN_DOC_STR(tn_model_first, segment, "segment"),
+    TN_DOC_WORD(tn_model_first, init.kind, tn_init_kind, init_words, "kind"),
+    TN_DOC_F64(tn_model_first, init.a, "a"),
+    TN_DOC_F64(tn_model_first, init.b, "b"),
+    TN_DOC_END,
+};
+
+static const char *check_model(void *model)
+{
+    const tn_model_json *m = model;
+    return m->n_first > 0 && !m->seeded ? "seed" : m->n_outputs != 1 ? "outputs" : NULL;
+}
+
+#define INPUTS_ROW                                                                                 \
+    TN_DOC_LIST(tn_model_json, n_inputs, input, const tn_model_json_input *, '{', input_rows,      \
+                INPUTS_MAX, "inputs")
+
+const tn_doc_row tn_model_inputs_row = INPUTS_ROW;
+
+static const tn_doc_row model_rows[] = {
+    TN_DOC_ID(tn_model_json, model_id, 1, "model_id"),
+    TN_DOC_STR(tn_model_json, weights, "weights"),
+    TN_DOC_STR(tn_model_json, dictionary, "dictionary", TN_DOC_OR_NULL),
+    TN_DOC_RAW(tn_model_json, slots, "slots"),
+    TN_DOC_RAW(tn_model_json, numeric, "numeric"),
+    INPUTS_ROW,
+    TN_DOC_RAW(tn_model_json, nodes, "nodes"),
+    TN_DOC_ARRAY(tn_model_json, n_outputs, output, tn_model_output, '{', output_rows, 1, "outputs"),
+    TN_DOC_HEX(tn_model_json, seed, "seed", TN_DOC_FLAG(tn_model_json, seeded)),
+    TN_DOC_LIST(tn_model_json, n_first, first, const tn_model_first *, '{', first_rows,
+                TN_GROUPS_MAX *TN_SEGMENTS_MAX, "init", TN_DOC_MAY_MISS),
+    TN_DOC_CHECK(check_model),
+    TN_DOC_RAW(tn_model_json, source, "source", TN_DOC_MAY_MISS),
+    TN_DOC_END,
+};
+
+static uint32_t version_of(const void *model)
+{
+    return ((const tn_model_json *)model)->version;
+}
+
+const tn_document tn_model_document = {.format = "tnet-model",
+                                       .is = "the model of an export",
+                                       .newest = 3,
+                                       .newer = TN_E_CKPT,
+                                       .rows = model_rows,
+                                       .version = version_of};
+
+/* ---- building ---- */
+
 typedef struct reading {
     tn_exported_model *b;
-    const tn_json *model;
+    const tn_model_json *model;
     const tn_tree *data;
     bool judges;
     tn_target target; /* target of the caller, if it judges */
@@ -36,7 +140,6 @@ typedef struct reading {
     const tn_tree **tree; /* JSON of each of them, as a tree */
     tn_pool *pool;        /* per slot */
     uint32_t *pool_k;
-    bool means; /* the input at hand says "pool":"mean", whatever its slots do */
     uint32_t n_slots;
     tn_error *err;
 } reading;
@@ -110,25 +213,12 @@ static uint32_t items_in(const tn_json *list)
     return list != NULL && list->kind == TN_JSON_LIST ? list->n : 0;
 }
 
-/* Reads the target of the model, before its rows can be described. */
-static tn_target target_of(const tn_json *model)
-{
-    const tn_json *outputs = tn_json_get(model, "outputs");
-    const tn_json *one = items_in(outputs) == 1 ? outputs->first : NULL;
-    const char *task = tn_json_as_str(tn_json_get(one, "task"));
-    uint32_t t = 0;
-    while (task != NULL && t < TN_TARGETS && strcmp(task, tn_target_words[t]) != 0) {
-        t++;
-    }
-    return task != NULL && t < TN_TARGETS ? (tn_target)t : TN_TARGET_CLICK;
-}
-
 /* Returns how records are written: as the training data, with the options of the caller laid
  * over. */
 static const tn_tree *source_of(const reading *r, const tn_tree *over)
 {
     tn_arena *arena = r->b->arena;
-    const tn_json *source = tn_json_get(r->model, "source");
+    const tn_json *source = r->model->source.json;
     const tn_origin at = {.source = r->what};
     tn_tree *map = source != NULL && source->kind == TN_JSON_OBJECT
                        ? tn_json_tree(arena, source, r->what)
@@ -190,7 +280,7 @@ static tn_status make_schema(reading *r, uint32_t n)
     tn_status status = TN_OK;
     tn_status fault = b->diag.n_errors > 0 || r->data == NULL ? TN_E_CKPT : TN_E_CONFIG;
     tn_fields_bind_some(&binder, tn_data_fields, source_of(r, r->data), &b->data);
-    b->data.target = target_of(r->model);
+    b->data.target = r->model->output[0].target;
     if (r->data != NULL) {
         const tn_binder given = {.arena = b->arena, .diag = &b->diag, .path = "data"};
         tn_format_check_data(&given, r->data, &b->data);
@@ -215,8 +305,8 @@ static tn_status make_schema(reading *r, uint32_t n)
 
 static tn_status read_slots(reading *r)
 {
-    const tn_json *slots = tn_json_get(r->model, "slots");
-    const tn_json *numeric = tn_json_get(r->model, "numeric");
+    const tn_json *slots = r->model->slots.json;
+    const tn_json *numeric = r->model->numeric.json;
     uint32_t n_slots = items_in(slots);
     uint32_t n = n_slots + items_in(numeric);
     if (n_slots > TN_SLOTS_MAX || n > TN_COLUMNS_MAX || n == 0) {
@@ -243,10 +333,12 @@ static tn_status read_slots(reading *r)
 
 /* ---- inputs ---- */
 
+static const char prefix[] = "in."; /* of an input of slots, before its segment */
+
 static uint32_t find_slot(const reading *r, const char *name)
 {
     uint32_t i = 0;
-    while (i < r->n_slots && (name == NULL || strcmp(r->b->schema->slot[i]->name, name) != 0)) {
+    while (i < r->n_slots && strcmp(r->b->schema->slot[i]->name, name) != 0) {
         i++;
     }
     return i;
@@ -270,32 +362,29 @@ static const tn_segment *add_segment(tn_record *record, const char *name, uint32
     return &record->segment[s];
 }
 
-/* Reads ["user",0,16]: a slot's columns of the input. */
-static tn_status read_part(reading *r, const tn_json *part, const char *segment, uint64_t *col,
-                           tn_embed_slot *out)
+static tn_status read_columns(reading *r, const tn_model_json_input *in, uint32_t i, uint32_t *col,
+                              tn_embed_slot *out)
 {
-    uint64_t first = 0;
-    uint64_t cols = 0;
-    const tn_json *name = items_in(part) == 3 ? part->first : NULL;
-    uint32_t slot = find_slot(r, tn_json_as_str(name));
-    if (name == NULL || slot == r->n_slots || !tn_json_as_u64(name->next, &first) ||
-        !tn_json_as_u64(name->next->next, &cols) || first != *col || cols == 0 || cols > COLS_MAX) {
-        return bad(r, "columns that do not add up in input", segment);
+    const tn_model_columns *part = &in->from[i];
+    const char *segment = in->name + sizeof prefix - 1;
+    const uint32_t slot = find_slot(r, part->slot);
+    if (slot == r->n_slots || part->first != *col) {
+        return bad(r, "columns that do not add up in input", in->name);
     }
     TN_ASSERT(r->pool != NULL);
-    const tn_pool pool = r->means ? TN_POOL_MEAN : r->pool[slot];
+    const tn_pool pool = in->mean ? TN_POOL_MEAN : r->pool[slot];
     uint32_t items = pool == TN_POOL_CONCAT ? r->pool_k[slot] : 1;
-    uint32_t dim = (uint32_t)cols / items;
-    if (cols % items != 0 || dim > TN_DIM_MAX) {
-        return bad(r, "a width that does not fit the pooling in input", segment);
+    uint32_t dim = part->cols / items;
+    if (part->cols % items != 0 || dim > TN_DIM_MAX) {
+        return bad(r, "a width that does not fit the pooling in input", in->name);
     }
     const tn_slot_spec *spec = r->b->schema->slot[slot];
     const tn_segment *s = add_segment(&r->b->group[spec->group].record, segment, dim);
     if (s == NULL) {
-        return bad(r, "two widths of one segment, or too many, in input", segment);
+        return bad(r, "two widths of one segment, or too many, in input", in->name);
     }
     r->b->used[slot] = true;
-    *col += cols;
+    *col += part->cols;
     *out =
         (tn_embed_slot){.name = spec->name, .slot = slot, .segment = s, .pool = pool, .k = items};
     return TN_OK;
@@ -311,162 +400,76 @@ static bool has_slot(const tn_embed_slot *list, uint32_t n, uint32_t slot)
     return false;
 }
 
-static tn_status read_embed(reading *r, const tn_json *from, tn_exported_input *out)
+static tn_status read_embed(reading *r, const tn_model_json_input *in, tn_exported_input *out)
 {
-    static const char prefix[] = "in.";
-    const char *segment = out->name + sizeof prefix - 1;
-    uint32_t n = items_in(from);
-    if (strncmp(out->name, prefix, sizeof prefix - 1) != 0 || *segment == '\0' || n == 0 ||
-        n > TN_SLOTS_MAX) {
-        return bad(r, "no slots, or a name that does not begin with 'in.', in input", out->name);
+    if (strncmp(in->name, prefix, sizeof prefix - 1) != 0 || in->name[sizeof prefix - 1] == '\0' ||
+        in->n == 0) {
+        return bad(r, "no slots, or a name that does not begin with 'in.', in input", in->name);
     }
-    tn_embed_slot *slot = TN_NEW_ARRAY(r->b->arena, tn_embed_slot, n);
-    uint64_t col = 0;
-    for (const tn_json *part = from->first; part != NULL; part = part->next) {
-        TN_TRY(read_part(r, part, segment, &col, &slot[out->n]));
-        if (has_slot(slot, out->n, slot[out->n].slot)) {
-            return bad(r, "a slot stands twice in input", out->name);
+    tn_embed_slot *slot = TN_NEW_ARRAY(r->b->arena, tn_embed_slot, in->n);
+    uint32_t col = 0;
+    for (uint32_t i = 0; i < in->n; i++) {
+        TN_TRY(read_columns(r, in, i, &col, &slot[i]));
+        if (has_slot(slot, i, slot[i].slot)) {
+            return bad(r, "a slot stands twice in input", in->name);
         }
-        out->n++;
     }
     out->slot = slot;
-    return col == out->cols ? TN_OK : bad(r, "columns that do not add up in input", out->name);
-}
-
-static tn_status read_input(reading *r, const tn_json *object)
-{
-    tn_exported_model *b = r->b;
-    tn_exported_input *in = &b->input[b->n_inputs];
-    uint64_t cols = 0;
-    in->name = tn_json_as_str(tn_json_get(object, "name"));
-    if (in->name == NULL || !tn_json_as_u64(tn_json_get(object, "cols"), &cols) || cols == 0 ||
-        cols > COLS_MAX) {
-        return bad(r, "an input without name or columns", in->name);
-    }
-    for (uint32_t i = 0; i < b->n_inputs; i++) {
-        if (strcmp(b->input[i].name, in->name) == 0) {
-            return bad(r, "two inputs are called", in->name);
-        }
-    }
-    in->cols = (uint32_t)cols;
-    b->n_inputs++;
-    const tn_json *from = tn_json_get(object, "from");
-    const tn_json *pool = tn_json_get(object, "pool");
-    r->means = pool != NULL;
-    if (pool != NULL && (tn_json_as_str(pool) == NULL || strcmp(pool->string, "mean") != 0)) {
-        return bad(r, "a pooling other than mean in input", in->name);
-    }
-    if (from != NULL) {
-        return read_embed(r, from, in);
-    }
-    in->numeric = true;
-    return in->cols == b->schema->n_numeric
-               ? TN_OK
-               : bad(r, "another number of columns than 'numeric' in input", in->name);
+    out->n = in->n;
+    return col == in->cols ? TN_OK : bad(r, "columns that do not add up in input", in->name);
 }
 
 static tn_status read_inputs(reading *r)
 {
     tn_exported_model *b = r->b;
-    const tn_json *inputs = tn_json_get(r->model, "inputs");
-    uint32_t n = items_in(inputs);
-    if (n == 0 || n > INPUTS_MAX) {
-        return bad(r, "no or too many", "inputs");
+    const tn_model_json *m = r->model;
+    if (m->n_inputs == 0) {
+        return bad(r, "no", "inputs");
     }
-    b->input = TN_NEW_ARRAY(b->arena, tn_exported_input, n);
+    b->input = TN_NEW_ARRAY(b->arena, tn_exported_input, m->n_inputs);
     b->group = TN_NEW_ARRAY(b->arena, tn_exported_group, (size_t)b->schema->n_groups + 1);
     b->used = TN_NEW_ARRAY(b->arena, bool, (size_t)b->schema->n_slots + 1);
-    for (const tn_json *in = inputs->first; in != NULL; in = in->next) {
-        TN_TRY(read_input(r, in));
+    for (; b->n_inputs < m->n_inputs; b->n_inputs++) {
+        const tn_model_json_input *in = &m->input[b->n_inputs];
+        tn_exported_input *out = &b->input[b->n_inputs];
+        *out = (tn_exported_input){.name = in->name, .numeric = !in->embeds, .cols = in->cols};
+        for (uint32_t i = 0; i < b->n_inputs; i++) {
+            if (strcmp(b->input[i].name, in->name) == 0) {
+                return bad(r, "two inputs are called", in->name);
+            }
+        }
+        if (in->embeds) {
+            TN_TRY(read_embed(r, in, out));
+        } else if (in->cols != b->schema->n_numeric) {
+            return bad(r, "another number of columns than 'numeric' in input", in->name);
+        }
     }
     return TN_OK;
 }
 
 /* ---- first values of keys without a row ---- */
 
-static bool find_init_kind(const char *name, tn_init_kind *out)
-{
-    static const char *const kinds[] = {"constant",   "uniform",        "normal",
-                                        "truncated",  "glorot_uniform", "xavier_normal",
-                                        "he_uniform", "he_normal"};
-    for (uint32_t i = 0; name != NULL && i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (strcmp(kinds[i], name) == 0) {
-            *out = (tn_init_kind)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static uint32_t find_group(const tn_exported_model *b, const char *name)
-{
-    uint32_t g = 0;
-    while (g < b->schema->n_groups &&
-           (name == NULL || strcmp(b->schema->group[g].name, name) != 0)) {
-        g++;
-    }
-    return g;
-}
-
-static tn_status read_rule(const reading *r, const tn_json *rule)
+static tn_status read_first(const reading *r, const tn_model_first *first)
 {
     const tn_exported_model *b = r->b;
-    const char *segment = tn_json_as_str(tn_json_get(rule, "segment"));
-    uint32_t g = find_group(b, tn_json_as_str(tn_json_get(rule, "group")));
-    tn_init init = {0};
-    if (g == b->schema->n_groups || segment == NULL ||
-        !find_init_kind(tn_json_as_str(tn_json_get(rule, "kind")), &init.kind) ||
-        !tn_json_as_f64(tn_json_get(rule, "a"), &init.a) ||
-        !tn_json_as_f64(tn_json_get(rule, "b"), &init.b)) {
-        return tn_fail(r->err, TN_E_CKPT, "'%s': a rule of 'init' cannot be read", r->what);
+    uint32_t g = 0;
+    while (g < b->schema->n_groups && strcmp(b->schema->group[g].name, first->group) != 0) {
+        g++;
+    }
+    if (g == b->schema->n_groups) {
+        return bad(r, "no slot has the group of a rule of 'init',", first->group);
     }
     tn_exported_group *group = &b->group[g];
     group->missing_init = true;
     for (uint32_t s = 0; s < group->record.n_segments; s++) {
-        if (strcmp(group->record.segment[s].name, segment) == 0) {
-            group->init[s] = init;
+        if (strcmp(group->record.segment[s].name, first->segment) == 0) {
+            group->init[s] = first->init;
         }
-    }
-    return TN_OK;
-}
-
-static tn_status read_init(const reading *r)
-{
-    const tn_json *rules = tn_json_get(r->model, "init");
-    if (rules == NULL) {
-        return TN_OK;
-    }
-    if (!tn_json_as_hex64(tn_json_get(r->model, "seed"), &r->b->seed)) {
-        return tn_fail(r->err, TN_E_CKPT, "'%s': missing or wrong 'seed'", r->what);
-    }
-    for (const tn_json *rule = rules->first; rule != NULL; rule = rule->next) {
-        TN_TRY(read_rule(r, rule));
     }
     return TN_OK;
 }
 
 /* ---- all of it ---- */
-
-static tn_status read_outputs(reading *r)
-{
-    const tn_json *outputs = tn_json_get(r->model, "outputs");
-    const tn_json *one = items_in(outputs) == 1 ? outputs->first : NULL;
-    const bool clicks = r->b->data.target == TN_TARGET_CLICK;
-    r->b->logit = tn_json_as_str(tn_json_get(one, clicks ? "logit" : "score"));
-    r->b->pctr = clicks ? tn_json_as_str(tn_json_get(one, "pctr")) : r->b->logit;
-    if (r->b->logit == NULL || r->b->pctr == NULL) {
-        return bad(r, "not one task with logit and pctr, or with a score, in", "outputs");
-    }
-    const tn_json *calibration = tn_json_get(one, "calibration");
-    if (calibration != NULL && !clicks) {
-        return bad(r, "a calibration of what is no probability in", "outputs");
-    }
-    if (calibration != NULL &&
-        !tn_calibration_of_json(calibration, r->b->arena, &r->b->calibration)) {
-        return bad(r, "a damaged", "calibration");
-    }
-    return TN_OK;
-}
 
 static size_t count_tree(const tn_tree *tree)
 {
@@ -489,20 +492,31 @@ static size_t count_values(const tn_json *value)
 /* Reserves the arena's memory at once for all that is made of the model. */
 static tn_status reserve(const reading *r)
 {
-    size_t slots = (size_t)items_in(tn_json_get(r->model, "slots")) +
-                   items_in(tn_json_get(r->model, "numeric"));
-    size_t text = r->model->end - r->model->begin;
-    size_t bytes = count_values(r->model) * VALUE_BYTES + (slots + 1) * SLOT_BYTES + 4 * text;
+    const tn_model_json *m = r->model;
+    const tn_json *const raw[] = {m->slots.json, m->numeric.json, m->source.json};
+    const size_t slots = (size_t)items_in(m->slots.json) + items_in(m->numeric.json);
+    size_t values = m->n_inputs;
+    size_t text = 0;
+    for (size_t i = 0; i < sizeof raw / sizeof raw[0]; i++) {
+        values += raw[i] != NULL ? count_values(raw[i]) : 0;
+        text += raw[i] != NULL ? raw[i]->end - raw[i]->begin : 0;
+    }
+    size_t parts = 0;
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        parts += m->input[i].n;
+    }
+    size_t bytes = (values + parts) * VALUE_BYTES + (slots + 1) * SLOT_BYTES + 4 * text;
     if (r->data != NULL) { /* laid over the model's, level by level */
-        bytes += LEVELS * (count_values(r->model) + count_tree(r->data)) * sizeof(tn_tree);
+        bytes += LEVELS * (values + count_tree(r->data)) * sizeof(tn_tree);
     }
     return tn_arena_reserve(r->b->arena, bytes, "a model", r->err);
 }
 
-tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model,
+tn_status tn_exported_model_read(tn_exported_model *b, const tn_model_json *model,
                                  const tn_exported_model_opts *opts, const char *what,
                                  tn_error *err)
 {
+    const tn_model_output *output = &model->output[0];
     reading r = {.b = b,
                  .model = model,
                  .data = opts->data,
@@ -510,11 +524,17 @@ tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model,
                  .target = opts->target,
                  .what = what,
                  .err = err};
+    TN_ASSERT(model->n_outputs == 1);
     TN_TRY(reserve(&r));
     TN_TRY(read_slots(&r));
     TN_TRY(read_inputs(&r));
-    TN_TRY(read_init(&r));
-    TN_TRY(read_outputs(&r));
-    b->nodes = tn_json_get(model, "nodes");
+    for (uint32_t i = 0; i < model->n_first; i++) {
+        TN_TRY(read_first(&r, &model->first[i]));
+    }
+    b->seed = model->seed;
+    b->logit = is_click(output) ? output->logit : output->score;
+    b->pctr = is_click(output) ? output->pctr : output->score;
+    b->calibration = output->calibration;
+    b->nodes = model->nodes.json;
     return TN_OK;
 }

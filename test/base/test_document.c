@@ -67,7 +67,7 @@ static const char *check_spots(void *s)
 static const tn_doc_row thing_rows[] = {
     TN_DOC_U32(thing, small, 1, UINT32_MAX, "small"),
     TN_DOC_U64(thing, number, 0, UINT64_MAX, "number"),
-    TN_DOC_COUNT(thing, count, 0, 1000, "count"),
+    TN_DOC_COUNT(thing, count, 1000, "count"),
     TN_DOC_HEX(thing, hex, "hex"),
     TN_DOC_CRC(thing, crc, "crc"),
     TN_DOC_F64(thing, real, "real"),

@@ -149,7 +149,7 @@ expect 0 tnet-eval run.yaml eval.calibrate=isotonic eval.predictions=now.tsv
 told "scores are not calibrated: 'run/calibration.json' is platt, eval.calibrate is isotonic"
 printf 'x' | dd of=run/calibration.json bs=1 seek=40 conv=notrunc 2>null
 expect 0 tnet-eval run.yaml eval.predictions=now.tsv
-told "scores are not calibrated: 'run/calibration.json' is damaged"
+told "scores are not calibrated: damaged 'run/calibration.json'"
 same raw.tsv now.tsv "scores behind a damaged map"
 rm run/calibration.json
 expect 0 tnet-eval run.yaml eval.predictions=now.tsv

@@ -131,7 +131,7 @@ expect 4 tnet-export run.yaml run.dir=other-run --to other --calibration calibra
 says "'calibration.json' calibrates model $(basename "$export_dir") of step"
 head -c 100 iso.json >half.json
 expect 4 tnet-export run.yaml --to other --calibration half.json
-says "'half.json' is damaged, or no tnet-calibration of version 1"
+says "truncated: 'half.json' does not end with its crc32c"
 expect 4 tnet-export run.yaml --to other --calibration nowhere.json
 says "no calibration 'nowhere.json'"
 [ ! -e other ] || fail "a refused calibration left an export"

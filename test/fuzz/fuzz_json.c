@@ -39,7 +39,6 @@ static void ask(const tn_json *v)
     uint64_t u = 0;
     double d = 0;
     (void)tn_json_as_u64(v, &u);
-    (void)tn_json_as_hex64(v, &u);
     (void)tn_json_as_f64(v, &d);
     (void)tn_json_as_str(v);
     (void)tn_json_get(v, "format");

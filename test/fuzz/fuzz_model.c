@@ -3,13 +3,13 @@
  * The weights that it may name stand in a member of its own, which only this program reads:
  * "fuzz_params":{"deep.1.W":[8,4]}.
  */
-#include "base/codec/json.h"
 #include "base/core/error.h"
 #include "io/schema/schema.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/graph.h"
 #include "nn/graph/params.h"
 #include "serve/exported_model.h"
+#include "serve/model_json.h"
 
 #include <string.h>
 
@@ -82,8 +82,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
         tn_params_open(&b.params, &err) == TN_OK &&
         tn_json_parse(&model, (const char *)data, size, b.arena, "fuzz", &err) == TN_OK &&
         add_params(&b, model)) {
+        const tn_exported_model_opts opts = {0};
+        tn_model_json m = {0};
         tn_status status =
-            tn_exported_model_read(&b, model, &(tn_exported_model_opts){0}, "fuzz", &err);
+            tn_doc_get_rows(tn_model_document.rows, model, &m, b.arena, "fuzz", &err);
+        if (status == TN_OK) {
+            status = tn_exported_model_read(&b, &m, &opts, "fuzz", &err);
+        }
         TN_ASSERT(status == TN_OK || err.text[0] != '\0');
         if (status == TN_OK && is_small(&b)) {
             run_graph(&b);

@@ -178,7 +178,7 @@ TEST(unknown_slots_count_alike_in_a_run_and_in_its_export)
     tn_calibrate_free(fit(TN_CALIBRATE_PLATT));
     assert_int_equal(tn_calibration_file_read(&file, path, k.arena, &err), TN_OK);
     file.map = (tn_calibration){.kind = TN_CALIBRATION_PLATT, .a = 1, .c = -.25};
-    tn_calibration_file_json(&text, &file);
+    assert_int_equal(tn_document_write(&tn_calibration_document, &file, &text, NULL), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), "\"a\":1,\"b\":0,\"c\":-0.25}"));
     assert_int_equal(tn_file_replace(path, text.data, text.size, &err), TN_OK);
     assert_int_equal(export_to("unknown", k.plan, &out, &err), TN_OK);
@@ -203,7 +203,7 @@ static tn_calibration find(const tn_calibration_file *file, const char *folder, 
     tn_calibration map = {.kind = TN_CALIBRATION_ISOTONIC};
     (void)snprintf(beside, sizeof beside, "%s/" TN_CALIBRATION_NAME, run);
     if (file != NULL) {
-        tn_calibration_file_json(&text, file);
+        assert_int_equal(tn_document_write(&tn_calibration_document, file, &text, NULL), TN_OK);
         assert_int_equal(tn_file_replace(beside, text.data, text.size, &err), TN_OK);
     } else {
         (void)remove(beside);
@@ -322,7 +322,7 @@ TEST(a_calibration_of_other_scores_is_refused)
     assert_non_null(strstr(err.text, "with data.negative_sampling 0.5, this run has 0.25"));
     assert_int_equal(tn_calibration_file_read(&file, path, k.arena, &err), TN_OK);
     file.model_id[0] = file.model_id[0] == '0' ? '1' : '0';
-    tn_calibration_file_json(&text, &file);
+    assert_int_equal(tn_document_write(&tn_calibration_document, &file, &text, NULL), TN_OK);
     assert_int_equal(tn_file_replace(path, text.data, text.size, &err), TN_OK);
     assert_int_equal(export_to("other", k.plan, &out, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "' calibrates model "));

@@ -34,13 +34,6 @@ static uint64_t number_at(const tn_doc_row *row, const char *at)
     return value;
 }
 
-static double real_at(const char *at)
-{
-    double value = 0;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
 static const char *text_at(const char *at)
 {
     const char *value = NULL;
@@ -77,16 +70,13 @@ static bool is_set(const tn_doc_row *row, const char *s)
         }
         return any;
     }
-    if (row->kind == TN_DOC_KIND_F64) {
-        return real_at(at) != 0;
+    if (row->kind == TN_DOC_KIND_LIST) {
+        return count_at(row, s) > 0;
     }
-    if (row->kind == TN_DOC_KIND_STR) {
-        return text_at(at) != NULL;
+    for (size_t i = 0; i < row->size && !any; i++) {
+        any = at[i] != 0;
     }
-    if (row->kind == TN_DOC_KIND_ID) {
-        return *at != '\0';
-    }
-    return row->kind == TN_DOC_KIND_LIST ? count_at(row, s) > 0 : number_at(row, at) != 0;
+    return any;
 }
 
 static bool is_written(const tn_doc_row *row, const char *s)
@@ -129,6 +119,7 @@ static void put_value(tn_text *t, const char *key, const tn_doc_row *row, const 
 {
     const char *at = s + row->offset;
     char hex[HEX_MAX + 1];
+    double real = 0;
     switch (row->kind) {
     case TN_DOC_KIND_CONST:
         tn_json_str(t, key, row->words[0]);
@@ -148,7 +139,8 @@ static void put_value(tn_text *t, const char *key, const tn_doc_row *row, const 
         tn_json_str(t, key, hex);
         break;
     case TN_DOC_KIND_F64:
-        tn_json_f64(t, key, real_at(at));
+        memcpy(&real, at, sizeof real);
+        tn_json_f64(t, key, real);
         break;
     case TN_DOC_KIND_STR:
         tn_json_str(t, key, text_at(at));
@@ -163,6 +155,9 @@ static void put_value(tn_text *t, const char *key, const tn_doc_row *row, const 
         tn_json_open_key(t, key, row->bracket);
         put_rows(t, row->rows, at, row->bracket == '[');
         tn_json_close(t, row->bracket == '[' ? ']' : '}');
+        break;
+    case TN_DOC_KIND_RAW:
+        tn_json_raw(t, key, text_at(at)); /* its first member */
         break;
     case TN_DOC_KIND_LIST:
         put_list(t, key, row, s);
@@ -190,7 +185,7 @@ tn_status tn_document_write(const tn_document *d, const void *s, tn_text *out, t
     tn_json_open(out, '{');
     tn_json_str(out, "format", d->format);
     tn_json_open_key(out, "version", '[');
-    tn_json_u64(out, NULL, d->newest);
+    tn_json_u64(out, NULL, d->version != NULL ? d->version(s) : d->newest);
     tn_json_u64(out, NULL, 0);
     tn_json_close(out, ']');
     put_rows(out, d->rows, s, false);
@@ -262,7 +257,8 @@ static bool store(const tn_doc_row *row, char *at, bool good, uint64_t value)
 static bool get_number(const tn_doc_row *row, const tn_json *v, char *at)
 {
     uint64_t value = 0;
-    const bool is = tn_json_as_u64(v, &value);
+    const bool is =
+        (row->kind == TN_DOC_KIND_COUNT || v->kind == TN_JSON_NUMBER) && tn_json_as_u64(v, &value);
     return store(row, at, is && value >= row->min && value <= row->max, value);
 }
 
@@ -352,7 +348,12 @@ static tn_status get_list(const reading *r, const place *up, const tn_doc_row *r
         return fault(r, up, "wrong");
     }
     char *items = s + row->offset;
-    if (!row->in_place) {
+    if (row->beside) {
+        memcpy(&items, s + row->offset, sizeof items);
+        if (v->n != count_at(row, s)) {
+            return fault(r, up, "wrong");
+        }
+    } else if (!row->in_place) {
         TN_TRY(tn_arena_reserve(r->arena, v->n * row->item_size + alignof(max_align_t), r->what,
                                 r->err));
         items = tn_arena_alloc(r->arena, v->n, row->item_size, alignof(max_align_t));
@@ -406,6 +407,9 @@ static tn_status get_value(const reading *r, const place *at, const tn_doc_row *
         break;
     case TN_DOC_KIND_OBJECT:
         return get_rows(r, at, row, v, to);
+    case TN_DOC_KIND_RAW:
+        ((tn_doc_raw *)(void *)to)->json = v;
+        break;
     case TN_DOC_KIND_LIST:
         return get_list(r, at, row, v, s);
     case TN_DOC_KIND_END:
@@ -438,7 +442,8 @@ tn_status tn_document_read(const tn_document *d, void *out, const tn_text *text,
         return tn_fail(err, TN_E_CKPT, "'%s': member 'version' is missing or wrong", what);
     }
     if (major > d->newest) {
-        return tn_fail(err, TN_E_LIMIT, "'%s' was written by a newer version", what);
+        return tn_fail(err, d->newer != TN_OK ? d->newer : TN_E_LIMIT,
+                       "'%s' was written by a newer version", what);
     }
     return tn_doc_get_rows(d->rows, top, out, arena, what, err);
 }

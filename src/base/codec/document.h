@@ -3,7 +3,7 @@
  *
  *     static const tn_doc_row file_rows[] = {                  {"name":"a.bin","bytes":"12",
  *         TN_DOC_STR(my_file, name, "name"),                    "crc32c":"0000000b"}
- *         TN_DOC_COUNT(my_file, bytes, 0, INT64_MAX, "bytes"),
+ *         TN_DOC_COUNT(my_file, bytes, INT64_MAX, "bytes"),
  *         TN_DOC_CRC(my_file, crc, "crc32c"),
  *         TN_DOC_END,
  *     };
@@ -28,9 +28,9 @@
  * Limits: a list's row says how many items it may have, a number's its range; JSON itself is
  * limited by json.h.
  *
- * Errors: TN_E_CKPT with the file and the path of the member, "files[3].crc32c"; TN_E_LIMIT: whole,
- * but of a later major version; TN_E_MEMORY. What a row says of a struct that is written is the
- * program's own promise (TN_ASSERT).
+ * Errors: TN_E_CKPT with the file and the path of the member, "files[3].crc32c"; TN_E_LIMIT, unless
+ * the document says otherwise: whole, but of a later major version; TN_E_MEMORY. What a row says of
+ * a struct that is written is the program's own promise.
  */
 #pragma once
 
@@ -50,8 +50,14 @@ typedef enum tn_doc_kind {
     TN_DOC_KIND_ID,     /* char [max + 1]: as many hex digits, or, unless `min` is so, none */
     TN_DOC_KIND_WORD,   /* an enum: index into `words` */
     TN_DOC_KIND_OBJECT, /* `rows` of the struct at `offset`, in brackets of kind `bracket` */
+    TN_DOC_KIND_RAW,    /* tn_doc_raw: any JSON */
     TN_DOC_KIND_LIST,   /* a pointer, or an array, and a uint32_t that counts */
 } tn_doc_kind;
+
+typedef struct tn_doc_raw {
+    const char *text;    /* for a write; lent */
+    const tn_json *json; /* after a read */
+} tn_doc_raw;
 
 typedef enum tn_doc_when {
     TN_DOC_ALWAYS,
@@ -74,6 +80,7 @@ struct tn_doc_row {
                                  list also 0: the one row's value, ':' an object of a name (first
                                  row) and a value (second) for each item */
     bool in_place;            /* LIST: an array of `max` items at `offset`, and no pointer */
+    bool beside;              /* LIST: of other members of the items that the row before it read */
     size_t n_at, item_size;   /* LIST: its count, the bytes of an item */
     size_t flag;
     bool (*has)(const void *s);
@@ -84,8 +91,10 @@ struct tn_doc_row {
 typedef struct tn_document {
     const char *format; /* its first member */
     const char *is;     /* "the manifest of a checkpoint" */
-    uint32_t newest;    /* the last major version that is read, the one that is written */
+    uint32_t newest;    /* the last major version that is read */
+    tn_status newer;    /* of a later one: TN_OK means TN_E_LIMIT */
     const tn_doc_row *rows;
+    uint32_t (*version)(const void *s); /* the major version to write, up to newest; NULL: newest */
 } tn_document;
 
 /* Appends the document, which ends in its crc; the text was empty. */
@@ -106,11 +115,11 @@ tn_status tn_doc_get_rows(const tn_doc_row *rows, const tn_json *object, void *s
 /* Rows of items that are values and no objects: const char *, uint64_t, double. */
 extern const tn_doc_row tn_doc_str_items[1], tn_doc_u64_items[1], tn_doc_f64_items[1];
 
-/* ---- rows: after the range comes the key, then what else is said ---- */
+/* ---- rows of member m of struct t: after the range comes the key, then what else is said ---- */
 
-#define TN_DOC_ROW(kind_, type, member, want, lo, hi, ...)                                         \
+#define TN_DOC_ROW(kind_, t, m, want, lo, hi, ...)                                                 \
     {                                                                                              \
-        .kind = (kind_), .offset = TN_OFFSET(type, member, want), .size = sizeof(want),            \
+        .kind = TN_DOC_KIND_##kind_, .offset = TN_OFFSET(t, m, want), .size = sizeof(want),        \
         .min = (lo), .max = (hi), .key = __VA_ARGS__                                               \
     }
 #define TN_DOC_END                                                                                 \
@@ -121,53 +130,39 @@ extern const tn_doc_row tn_doc_str_items[1], tn_doc_u64_items[1], tn_doc_f64_ite
     {                                                                                              \
         .kind = TN_DOC_KIND_CHECK, .check = (fn)                                                   \
     }
-#define TN_DOC_BOOL(type, member, ...)                                                             \
-    TN_DOC_ROW(TN_DOC_KIND_BOOL, type, member, bool, 0, 0, __VA_ARGS__)
-#define TN_DOC_U32(type, member, lo, hi, ...)                                                      \
-    TN_DOC_ROW(TN_DOC_KIND_NUMBER, type, member, uint32_t, lo, hi, __VA_ARGS__)
-#define TN_DOC_U64(type, member, lo, hi, ...)                                                      \
-    TN_DOC_ROW(TN_DOC_KIND_NUMBER, type, member, uint64_t, lo, hi, __VA_ARGS__)
-#define TN_DOC_COUNT(type, member, lo, hi, ...)                                                    \
-    TN_DOC_ROW(TN_DOC_KIND_COUNT, type, member, uint64_t, lo, hi, __VA_ARGS__)
-#define TN_DOC_HEX(type, member, ...)                                                              \
-    TN_DOC_ROW(TN_DOC_KIND_HEX, type, member, uint64_t, 0, 0, __VA_ARGS__)
-#define TN_DOC_CRC(type, member, ...)                                                              \
-    TN_DOC_ROW(TN_DOC_KIND_HEX, type, member, uint32_t, 0, 0, __VA_ARGS__)
-#define TN_DOC_F64(type, member, ...)                                                              \
-    TN_DOC_ROW(TN_DOC_KIND_F64, type, member, double, 0, 0, __VA_ARGS__)
-#define TN_DOC_NAN(type, member, ...)                                                              \
-    TN_DOC_ROW(TN_DOC_KIND_F64, type, member, double, 0, 1, __VA_ARGS__)
-#define TN_DOC_STR(type, member, ...)                                                              \
-    TN_DOC_ROW(TN_DOC_KIND_STR, type, member, const char *, 0, 0, __VA_ARGS__)
-#define TN_DOC_SHA(type, member, ...)                                                              \
-    TN_DOC_ROW(TN_DOC_KIND_STR, type, member, const char *, 0, 64, __VA_ARGS__)
-#define TN_DOC_ID(type, member, least, ...)                                                        \
-    TN_DOC_ROW(TN_DOC_KIND_ID, type, member, char[33], least, 32, __VA_ARGS__)
-#define TN_DOC_WORD(type, member, want, words_, ...)                                               \
-    TN_DOC_ROW(TN_DOC_KIND_WORD, type, member, want, 0, 0, __VA_ARGS__, .words = (words_))
+#define TN_DOC_BOOL(t, m, ...) TN_DOC_ROW(BOOL, t, m, bool, 0, 0, __VA_ARGS__)
+#define TN_DOC_U32(t, m, lo, hi, ...) TN_DOC_ROW(NUMBER, t, m, uint32_t, lo, hi, __VA_ARGS__)
+#define TN_DOC_U64(t, m, lo, hi, ...) TN_DOC_ROW(NUMBER, t, m, uint64_t, lo, hi, __VA_ARGS__)
+#define TN_DOC_COUNT(t, m, hi, ...) TN_DOC_ROW(COUNT, t, m, uint64_t, 0, hi, __VA_ARGS__)
+#define TN_DOC_HEX(t, m, ...) TN_DOC_ROW(HEX, t, m, uint64_t, 0, 0, __VA_ARGS__)
+#define TN_DOC_CRC(t, m, ...) TN_DOC_ROW(HEX, t, m, uint32_t, 0, 0, __VA_ARGS__)
+#define TN_DOC_F64(t, m, ...) TN_DOC_ROW(F64, t, m, double, 0, 0, __VA_ARGS__)
+#define TN_DOC_NAN(t, m, ...) TN_DOC_ROW(F64, t, m, double, 0, 1, __VA_ARGS__) /* NAN is null */
+#define TN_DOC_STR(t, m, ...) TN_DOC_ROW(STR, t, m, const char *, 0, 0, __VA_ARGS__)
+#define TN_DOC_SHA(t, m, ...) TN_DOC_ROW(STR, t, m, const char *, 0, 64, __VA_ARGS__)
+#define TN_DOC_ID(t, m, least, ...) TN_DOC_ROW(ID, t, m, char[33], least, 32, __VA_ARGS__)
+#define TN_DOC_RAW(t, m, ...) TN_DOC_ROW(RAW, t, m, tn_doc_raw, 0, 0, __VA_ARGS__)
+#define TN_DOC_WORD(t, m, want, words_, ...)                                                       \
+    TN_DOC_ROW(WORD, t, m, want, 0, 0, __VA_ARGS__, .words = (words_))
 /* A text that is there exactly if the bool is set. */
-#define TN_DOC_MARK(type, member, text, ...)                                                       \
-    TN_DOC_ROW(TN_DOC_KIND_CONST, type, member, bool, 0, 0, __VA_ARGS__,                           \
-               .words = (const char *const[]){text, NULL}, TN_DOC_FLAG(type, member))
+#define TN_DOC_MARK(t, m, text, ...)                                                               \
+    TN_DOC_ROW(CONST, t, m, bool, 0, 0, __VA_ARGS__, TN_DOC_FLAG(t, m),                            \
+               .words = (const char *const[]){text, NULL})
 /* A struct of its own, and members of the same struct that stand in an object of their own. */
-#define TN_DOC_OBJECT(type, member, want, bracket_, rows_, ...)                                    \
-    TN_DOC_ROW(TN_DOC_KIND_OBJECT, type, member, want, 0, 0, __VA_ARGS__, .bracket = (bracket_),   \
-               .rows = (rows_))
+#define TN_DOC_OBJECT(t, m, want, bracket_, rows_, ...)                                            \
+    TN_DOC_ROW(OBJECT, t, m, want, 0, 0, __VA_ARGS__, .bracket = (bracket_), .rows = (rows_))
 #define TN_DOC_GROUP(bracket_, rows_, ...)                                                         \
     {                                                                                              \
-        .kind = TN_DOC_KIND_OBJECT, .key = __VA_ARGS__, .bracket = (bracket_), .rows = (rows_)     \
+        .kind = TN_DOC_KIND_OBJECT, .bracket = (bracket_), .rows = (rows_), .key = __VA_ARGS__     \
     }
-/* `want` is the type of the pointer. */
-#define TN_DOC_LIST(type, n, member, want, bracket_, rows_, most, ...)                             \
-    TN_DOC_ROW(TN_DOC_KIND_LIST, type, member, want, 0, most, __VA_ARGS__, .bracket = (bracket_),  \
-               .rows = (rows_), .n_at = TN_OFFSET(type, n, uint32_t),                              \
-               .item_size = sizeof *((type *)0)->member)
-#define TN_DOC_ARRAY(type, n, member, item, bracket_, rows_, most, ...)                            \
-    TN_DOC_ROW(TN_DOC_KIND_LIST, type, member, item[most], 0, most, __VA_ARGS__,                   \
-               .bracket = (bracket_), .rows = (rows_), .n_at = TN_OFFSET(type, n, uint32_t),       \
-               .item_size = sizeof(item), .in_place = true)
+/* `want`: the type of the pointer; of an array that of an item. */
+#define TN_DOC_LIST(t, n, m, want, bracket_, rows_, most, ...)                                     \
+    TN_DOC_ROW(LIST, t, m, want, 0, most, __VA_ARGS__, .bracket = (bracket_), .rows = (rows_),     \
+               .n_at = TN_OFFSET(t, n, uint32_t), .item_size = sizeof *((t *)0)->m)
+#define TN_DOC_ARRAY(t, n, m, want, bracket_, rows_, most, ...)                                    \
+    TN_DOC_LIST(t, n, m, want[most], bracket_, rows_, most, __VA_ARGS__, .in_place = true)
 
 #define TN_DOC_MAY_MISS .when = TN_DOC_WHEN_SET
 #define TN_DOC_OR_NULL .when = TN_DOC_WHEN_NULL
-#define TN_DOC_FLAG(type, member) .when = TN_DOC_WHEN_FLAG, .flag = TN_OFFSET(type, member, bool)
+#define TN_DOC_FLAG(t, m) .when = TN_DOC_WHEN_FLAG, .flag = TN_OFFSET(t, m, bool)
 #define TN_DOC_IF(fn) .when = TN_DOC_WHEN_HAS, .has = (fn)

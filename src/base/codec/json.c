@@ -341,8 +341,6 @@ tn_status tn_json_parse(const tn_json **out, const char *text, size_t size, tn_a
 
 /* ---- values by name ---- */
 
-enum { HEX64_DIGITS = 16 };
-
 const tn_json *tn_json_get(const tn_json *object, const char *key)
 {
     if (object == NULL || object->kind != TN_JSON_OBJECT) {
@@ -376,13 +374,6 @@ bool tn_json_as_u64(const tn_json *value, uint64_t *out)
             whole_u64(value->number, out));
 }
 
-bool tn_json_as_hex64(const tn_json *value, uint64_t *out)
-{
-    const char *text = tn_json_as_str(value);
-    return text != NULL && strlen(text) == HEX64_DIGITS &&
-           tn_read_hex(text, HEX64_DIGITS, out) == TN_NUM_OK;
-}
-
 bool tn_json_as_f64(const tn_json *value, double *out)
 {
     if (value == NULL || value->kind != TN_JSON_NUMBER) {
@@ -395,90 +386,6 @@ bool tn_json_as_f64(const tn_json *value, double *out)
 const char *tn_json_as_str(const tn_json *value)
 {
     return value != NULL && value->kind == TN_JSON_STRING ? value->string : NULL;
-}
-
-/* ---- members in a row ---- */
-
-void tn_member_expect(tn_members *r, bool good, const char *member)
-{
-    r->wrong = good || r->wrong != NULL ? r->wrong : member;
-}
-
-uint64_t tn_member_u64(tn_members *r, const tn_json *object, const char *key, uint64_t max)
-{
-    uint64_t value = 0;
-    const bool good = tn_json_as_u64(tn_json_get(object, key), &value) && value <= max;
-    tn_member_expect(r, good, key);
-    return good ? value : 0;
-}
-
-uint32_t tn_member_u32(tn_members *r, const tn_json *object, const char *key, uint32_t max)
-{
-    return (uint32_t)tn_member_u64(r, object, key, max);
-}
-
-uint64_t tn_member_hex(tn_members *r, const tn_json *object, const char *key)
-{
-    uint64_t value = 0;
-    tn_member_expect(r, tn_json_as_hex64(tn_json_get(object, key), &value), key);
-    return value;
-}
-
-static const tn_json *get_kind(tn_members *r, const tn_json *object, const char *key,
-                               tn_json_kind kind, uint32_t max)
-{
-    static const tn_json nothing = {.kind = TN_JSON_NULL, .string = ""};
-    const tn_json *value = tn_json_get(object, key);
-    if (value == NULL || value->kind != kind || value->n > max) {
-        tn_member_expect(r, false, key);
-        return &nothing;
-    }
-    return value;
-}
-
-double tn_member_f64(tn_members *r, const tn_json *object, const char *key)
-{
-    return get_kind(r, object, key, TN_JSON_NUMBER, 0)->number;
-}
-
-const char *tn_member_str(tn_members *r, const tn_json *object, const char *key)
-{
-    return get_kind(r, object, key, TN_JSON_STRING, 0)->string;
-}
-
-bool tn_member_bool(tn_members *r, const tn_json *object, const char *key)
-{
-    return get_kind(r, object, key, TN_JSON_BOOL, 0)->boolean;
-}
-
-const tn_json *tn_member_list(tn_members *r, const tn_json *object, const char *key, uint32_t max)
-{
-    return get_kind(r, object, key, TN_JSON_LIST, max);
-}
-
-const tn_json *tn_member_object(tn_members *r, const tn_json *object, const char *key, uint32_t max)
-{
-    return get_kind(r, object, key, TN_JSON_OBJECT, max);
-}
-
-static bool is_hex(const char *text, size_t digits)
-{
-    return strlen(text) == digits && strspn(text, "0123456789abcdef") == digits;
-}
-
-uint32_t tn_member_crc(tn_members *r, const tn_json *object, const char *key)
-{
-    const char *text = tn_member_str(r, object, key);
-    const bool good = is_hex(text, 8);
-    tn_member_expect(r, good, key);
-    return good ? (uint32_t)strtoul(text, NULL, 16) : 0;
-}
-
-const char *tn_member_sha(tn_members *r, const tn_json *object, const char *key)
-{
-    const char *text = tn_member_str(r, object, key);
-    tn_member_expect(r, is_hex(text, 64), key);
-    return text;
 }
 
 const tn_json *tn_json_item(const tn_json *list, uint32_t i)

@@ -77,42 +77,9 @@ tn_status tn_json_check_crc(const char *text, size_t size, const char *what,
 const tn_json *tn_json_get(const tn_json *object, const char *key);
 
 /* Return false when a value is missing, of another kind, negative, fractional or too large. */
-bool tn_json_as_u64(const tn_json *value, uint64_t *out);   /* a number or a decimal string */
-bool tn_json_as_hex64(const tn_json *value, uint64_t *out); /* 16 hex digits */
+bool tn_json_as_u64(const tn_json *value, uint64_t *out); /* a number or a decimal string */
 bool tn_json_as_f64(const tn_json *value, double *out);
 const char *tn_json_as_str(const tn_json *value); /* NULL when not a string */
 
 /* Returns item i of a short list; NULL when there is none, or no list. */
 const tn_json *tn_json_item(const tn_json *list, uint32_t i);
-
-/* Reading the members of an object in a row and checking once:
- *
- *     tn_members r = {.arena = arena};
- *     out->step = tn_member_u64(&r, top, "step", UINT64_MAX);
- *     out->name = tn_member_str(&r, top, "name");
- *     if (r.wrong != NULL) ...                     the first member that is missing or wrong
- *
- * A wrong member yields 0, "" or an empty list, so that what follows is harmless; nothing may be
- * used as a size or an index before the check. Objects may be NULL or of another kind.
- */
-typedef struct tn_members {
-    tn_arena *arena;   /* for the lists that callers make; may be NULL */
-    const char *wrong; /* lent by the callers' literals or by the tree */
-} tn_members;
-
-/* Records a check of the caller's own: the member is wrong unless it is good. */
-void tn_member_expect(tn_members *r, bool good, const char *member);
-
-uint64_t tn_member_u64(tn_members *r, const tn_json *object, const char *key, uint64_t max);
-uint32_t tn_member_u32(tn_members *r, const tn_json *object, const char *key, uint32_t max);
-uint64_t tn_member_hex(tn_members *r, const tn_json *object, const char *key); /* 16 digits */
-uint32_t tn_member_crc(tn_members *r, const tn_json *object, const char *key); /* 8 digits */
-double tn_member_f64(tn_members *r, const tn_json *object, const char *key);
-bool tn_member_bool(tn_members *r, const tn_json *object, const char *key);
-const char *tn_member_str(tn_members *r, const tn_json *object, const char *key);
-const char *tn_member_sha(tn_members *r, const tn_json *object, const char *key); /* 64 digits */
-
-/* Returns a list or an object of at most `max` items; never NULL. */
-const tn_json *tn_member_list(tn_members *r, const tn_json *object, const char *key, uint32_t max);
-const tn_json *tn_member_object(tn_members *r, const tn_json *object, const char *key,
-                                uint32_t max);

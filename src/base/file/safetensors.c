@@ -2,7 +2,7 @@
  */
 #include "base/file/safetensors.h"
 
-#include "base/codec/json.h"
+#include "base/codec/document.h"
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 
@@ -48,22 +48,37 @@ static int by_name(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-static void add_tensor(tn_text *text, const tn_tensor *t, uint64_t *at)
-{
-    tn_json_open_key(text, t->name, '{');
-    tn_json_str(text, "dtype", t->dtype);
-    tn_json_open_key(text, "shape", '[');
-    for (uint32_t i = 0; i < t->rank; i++) {
-        tn_json_u64(text, NULL, t->shape[i]);
-    }
-    tn_json_close(text, ']');
-    tn_json_open_key(text, "data_offsets", '[');
-    tn_json_u64(text, NULL, *at);
-    *at += t->size;
-    tn_json_u64(text, NULL, *at);
-    tn_json_close(text, ']');
-    tn_json_close(text, '}');
-}
+/* A tensor of the header. */
+typedef struct entry {
+    tn_tensor tensor;
+    uint64_t begin, end; /* bytes after the header */
+} entry;
+
+static const tn_doc_row offset_rows[] = {
+    TN_DOC_U64(entry, begin, 0, UINT64_MAX, "begin"),
+    TN_DOC_U64(entry, end, 0, UINT64_MAX, "end"),
+    TN_DOC_END,
+};
+
+static const tn_doc_row entry_rows[] = {
+    TN_DOC_STR(entry, tensor.dtype, "dtype"),
+    TN_DOC_ARRAY(entry, tensor.rank, tensor.shape, uint64_t, '\0', tn_doc_u64_items,
+                 TN_TENSOR_RANK_MAX, "shape"),
+    TN_DOC_GROUP('[', offset_rows, "data_offsets"),
+    TN_DOC_END,
+};
+
+static const tn_doc_row meta_rows[] = {
+    TN_DOC_STR(tn_tensor_meta, key, ""),
+    TN_DOC_STR(tn_tensor_meta, value, ""),
+    TN_DOC_END,
+};
+
+static const tn_doc_row header_rows[] = {
+    TN_DOC_LIST(tn_safetensors, n_meta, meta, const tn_tensor_meta *, ':', meta_rows, UINT32_MAX,
+                "__metadata__", TN_DOC_MAY_MISS),
+    TN_DOC_END,
+};
 
 /* Appends the length and the JSON, padded. */
 static void add_header(tn_text *text, const tn_safetensors *doc, const tn_tensor *sorted)
@@ -71,15 +86,13 @@ static void add_header(tn_text *text, const tn_safetensors *doc, const tn_tensor
     uint64_t at = 0;
     tn_text json = {0};
     tn_json_open(&json, '{');
-    if (doc->n_meta > 0) {
-        tn_json_open_key(&json, "__metadata__", '{');
-        for (uint32_t i = 0; i < doc->n_meta; i++) {
-            tn_json_str(&json, doc->meta[i].key, doc->meta[i].value);
-        }
-        tn_json_close(&json, '}');
-    }
+    tn_doc_put_rows(&json, header_rows, doc);
     for (uint32_t i = 0; i < doc->n_tensors; i++) {
-        add_tensor(&json, &sorted[i], &at);
+        const entry e = {sorted[i], at, at + sorted[i].size};
+        tn_json_open_key(&json, sorted[i].name, '{');
+        tn_doc_put_rows(&json, entry_rows, &e);
+        tn_json_close(&json, '}');
+        at = e.end;
     }
     tn_json_close(&json, '}');
     while (json.size % 8 != 0 && !json.failed) {
@@ -120,66 +133,29 @@ tn_status tn_safetensors_write(tn_file *f, const tn_safetensors *doc, tn_error *
 }
 
 /* Reads one member of the header; the data pointer is set once the offsets are known to fit. */
-static tn_status read_tensor(const tn_json *member, const char *data, uint64_t data_size,
+static tn_status read_tensor(const tn_json *member, const tn_bytes *rest, tn_arena *arena,
                              tn_tensor *out, tn_error *err)
 {
-    tn_tensor t = {.name = member->key};
-    int type = find_type(tn_json_as_str(tn_json_get(member, "dtype")));
-    const tn_json *shape = tn_json_get(member, "shape");
-    const tn_json *offsets = tn_json_get(member, "data_offsets");
-    if (type < 0) {
-        return tn_fail(err, TN_E_CKPT, "tensor '%.64s' has no known dtype", t.name);
-    }
-    if (shape == NULL || shape->kind != TN_JSON_LIST || shape->n > TN_TENSOR_RANK_MAX) {
-        return tn_fail(err, TN_E_CKPT, "tensor '%.64s' has no shape of at most %d dimensions",
-                       t.name, TN_TENSOR_RANK_MAX);
-    }
-    for (const tn_json *item = shape->first; item != NULL; item = item->next) {
-        if (item->kind != TN_JSON_NUMBER || !tn_json_as_u64(item, &t.shape[t.rank++])) {
-            return tn_fail(err, TN_E_CKPT, "tensor '%.64s' has a bad shape", t.name);
-        }
-    }
-    uint64_t begin = 0;
-    uint64_t end = 0;
+    entry e = {.begin = 0};
     uint64_t bytes = 0;
-    if (offsets == NULL || offsets->kind != TN_JSON_LIST || offsets->n != 2 ||
-        !tn_json_as_u64(offsets->first, &begin) || !tn_json_as_u64(offsets->first->next, &end) ||
-        begin > end || end > data_size) {
-        return tn_fail(err, TN_E_CKPT, "tensor '%.64s' has data_offsets outside the file", t.name);
+    TN_TRY(tn_doc_get_rows(entry_rows, member, &e, arena, member->key, err));
+    const int type = find_type(e.tensor.dtype);
+    if (type < 0) {
+        return tn_fail(err, TN_E_CKPT, "tensor '%.64s' has no known dtype", member->key);
     }
-    if (!tensor_bytes(&t, types[type].bytes, &bytes) || bytes != end - begin) {
+    if (e.begin > e.end || e.end > rest->size) {
+        return tn_fail(err, TN_E_CKPT, "tensor '%.64s' has data_offsets outside the file",
+                       member->key);
+    }
+    if (!tensor_bytes(&e.tensor, types[type].bytes, &bytes) || bytes != e.end - e.begin) {
         return tn_fail(err, TN_E_CKPT, "tensor '%.64s' has %llu bytes, its shape says otherwise",
-                       t.name, (unsigned long long)(end - begin));
+                       member->key, (unsigned long long)(e.end - e.begin));
     }
-    t.dtype = types[type].name;
-    t.data = data + begin;
-    t.size = (size_t)bytes;
-    *out = t;
-    return TN_OK;
-}
-
-static tn_status read_meta(const tn_json *object, tn_arena *arena, tn_safetensors *out,
-                           tn_error *err)
-{
-    if (object == NULL) {
-        return TN_OK;
-    }
-    if (object->kind != TN_JSON_OBJECT) {
-        return tn_fail(err, TN_E_CKPT, "__metadata__ is not an object");
-    }
-    tn_tensor_meta *meta = TN_NEW_ARRAY(arena, tn_tensor_meta, object->n);
-    uint32_t n = 0;
-    for (const tn_json *m = object->first; m != NULL; m = m->next) {
-        const char *value = tn_json_as_str(m);
-        if (value == NULL) {
-            return tn_fail(err, TN_E_CKPT, "metadata '%.64s' is not a string", m->key);
-        }
-        TN_ASSERT(n < object->n);
-        meta[n++] = (tn_tensor_meta){.key = m->key, .value = value};
-    }
-    TN_ASSERT(n == object->n);
-    out->meta = meta;
-    out->n_meta = n;
+    *out = e.tensor;
+    out->name = member->key;
+    out->dtype = types[type].name;
+    out->data = (const char *)rest->data + e.begin;
+    out->size = (size_t)bytes;
     return TN_OK;
 }
 
@@ -220,16 +196,15 @@ static tn_status read_header(const tn_json *header, const tn_bytes *rest, tn_are
 {
     const tn_json *meta = tn_json_get(header, "__metadata__");
     uint32_t n = header->n - (meta != NULL);
-    const size_t bytes = n * sizeof(tn_tensor) +
-                         (meta != NULL ? meta->n : 0) * sizeof(tn_tensor_meta) + TN_CACHE_LINE;
-    TN_TRY(tn_arena_reserve(arena, bytes, "the tensors of a file", err));
+    TN_TRY(tn_doc_get_rows(header_rows, header, out, arena, "the header", err));
+    TN_TRY(tn_arena_reserve(arena, n * sizeof(tn_tensor) + TN_CACHE_LINE, "the tensors of a file",
+                            err));
     tn_tensor *list = TN_NEW_ARRAY(arena, tn_tensor, n);
-    TN_TRY(read_meta(meta, arena, out, err));
     uint32_t i = 0;
     for (const tn_json *m = header->first; m != NULL; m = m->next) {
         if (m != meta) {
             TN_ASSERT(i < n);
-            TN_TRY(read_tensor(m, rest->data, rest->size, &list[i++], err));
+            TN_TRY(read_tensor(m, rest, arena, &list[i++], err));
         }
     }
     TN_ASSERT(i == n);

@@ -1,6 +1,7 @@
 /* graphjson.c - writes a graph as JSON and builds one from it. */
 #include "nn/passes/graphjson.h"
 
+#include "config/fieldjson.h"
 #include "config/values.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/graphcore.h"
@@ -16,27 +17,6 @@ static bool is_input(const tn_node *n)
 }
 
 /* ---- writing ---- */
-
-static void write_attr(tn_text *out, const tn_field *f, const void *attr)
-{
-    const char *at = (const char *)attr + f->offset;
-    if (f->kind == TN_KIND_BOOL) {
-        tn_json_bool(out, f->key, *(const bool *)at);
-    } else if (f->kind == TN_KIND_F64) {
-        double value = 0;
-        memcpy(&value, at, sizeof value);
-        tn_json_f64(out, f->key, value);
-    } else {
-        TN_ASSERT(f->kind == TN_KIND_U32 || f->kind == TN_KIND_CHOICE);
-        uint32_t value = 0;
-        memcpy(&value, at, sizeof value);
-        if (f->kind == TN_KIND_CHOICE) {
-            tn_json_str(out, f->key, f->words[value]);
-        } else {
-            tn_json_u64(out, f->key, value);
-        }
-    }
-}
 
 static void write_node(tn_text *out, const tn_node *n)
 {
@@ -57,7 +37,7 @@ static void write_node(tn_text *out, const tn_node *n)
     if (n->op->attrs != NULL) {
         tn_json_open_key(out, "attr", '{');
         for (const tn_field *f = n->op->attrs; f->kind != TN_KIND_END; f++) {
-            write_attr(out, f, n->attr);
+            tn_field_json(out, f, n->attr);
         }
         tn_json_close(out, '}');
     }

@@ -1,5 +1,4 @@
-/* manifest.c - the table of MANIFEST, the hashes of its parts, and what its members must be together.
- */
+/* manifest.c - the table of MANIFEST, what its members must be together, and hashes of parts. */
 #include "ps/snapshot/manifest.h"
 
 #include "base/codec/document.h"
@@ -63,10 +62,8 @@ static const tn_doc_row schema_rows[] = {
 
 /* ---- "dense" ---- */
 
-static const tn_doc_row count_rows[] = {
-    /* "t":"12000" */
-    TN_DOC_STR(tn_manifest_count, name, ""),
-    TN_DOC_COUNT(tn_manifest_count, value, 0, UINT64_MAX, ""),
+static const tn_doc_row scalar_rows[] = {
+    TN_DOC_COUNT(tn_manifest_dense, t, UINT64_MAX, "t"),
     TN_DOC_END,
 };
 
@@ -107,8 +104,7 @@ static const tn_doc_row dense_rows[] = {
     TN_DOC_STR(tn_manifest_dense, optimizer, "optimizer"),
     TN_DOC_ARRAY(tn_manifest_dense, n_states, state, const char *, '\0', tn_doc_str_items,
                  TN_ROW_STATES_MAX, "state"),
-    TN_DOC_LIST(tn_manifest_dense, n_scalars, scalar, const tn_manifest_count *, ':', count_rows,
-                64, "scalars"),
+    TN_DOC_GROUP('{', scalar_rows, "scalars"),
     PARAMS_ROW,
     TN_DOC_CHECK(check_params),
     TN_DOC_END,
@@ -130,13 +126,13 @@ static const char *check_part(void *part)
 /* [source, first byte, end, "done"] or [.., "free" or "dealt", attempt, position] */
 static const tn_doc_row part_rows[] = {
     TN_DOC_U32(tn_manifest_part, source, 0, UINT32_MAX, "source"),
-    TN_DOC_COUNT(tn_manifest_part, begin, 0, UINT64_MAX, "begin"),
-    TN_DOC_COUNT(tn_manifest_part, end, 0, UINT64_MAX, "end"),
+    TN_DOC_COUNT(tn_manifest_part, begin, UINT64_MAX, "begin"),
+    TN_DOC_COUNT(tn_manifest_part, end, UINT64_MAX, "end"),
     TN_DOC_CHECK(check_part),
     TN_DOC_WORD(tn_manifest_part, state, tn_part_state,
                 ((const char *const[]){"free", "dealt", "done", NULL}), "state"),
     TN_DOC_U32(tn_manifest_part, attempt, 0, UINT32_MAX, "attempt", TN_DOC_IF(is_open)),
-    TN_DOC_COUNT(tn_manifest_part, position, 0, UINT64_MAX, "position", TN_DOC_IF(is_open)),
+    TN_DOC_COUNT(tn_manifest_part, position, UINT64_MAX, "position", TN_DOC_IF(is_open)),
     TN_DOC_END,
 };
 
@@ -227,7 +223,7 @@ static const tn_doc_row days_rows[] = {
     TN_DOC_U64(tn_manifest_days, before, 0, INT64_MAX, "before", TN_DOC_IF(is_within)),
     TN_DOC_U32(tn_manifest_days, day, 0, TN_HOUR_MAX - TN_HOUR_MIN, "last", TN_DOC_MAY_MISS,
                .has = is_after),
-    TN_DOC_COUNT(tn_manifest_days, samples, 0, UINT64_MAX, "samples", TN_DOC_IF(has_day)),
+    TN_DOC_COUNT(tn_manifest_days, samples, UINT64_MAX, "samples", TN_DOC_IF(has_day)),
     TN_DOC_CHECK(unpack_days),
     TN_DOC_END,
 };
@@ -316,9 +312,9 @@ static const tn_doc_row file_rows[] = {
     TN_DOC_STR(tn_manifest_file, name, "name"),
     TN_DOC_CHECK(check_file_name),
     TN_DOC_STR(tn_manifest_file, type, "type"),
-    TN_DOC_COUNT(tn_manifest_file, bytes, 0, INT64_MAX, "bytes"),
+    TN_DOC_COUNT(tn_manifest_file, bytes, INT64_MAX, "bytes"),
     TN_DOC_CRC(tn_manifest_file, crc, "crc32c"),
-    TN_DOC_COUNT(tn_manifest_file, rows, 0, INT64_MAX, "rows", TN_DOC_IF(is_sparse)),
+    TN_DOC_COUNT(tn_manifest_file, rows, INT64_MAX, "rows", TN_DOC_IF(is_sparse)),
     TN_DOC_GROUP('[', partition_rows, "partitions", TN_DOC_IF(is_sparse)),
     TN_DOC_END,
 };
@@ -366,21 +362,12 @@ static const tn_doc_row config_rows[] = {
     TN_DOC_END,
 };
 
-static const tn_doc_row request_rows[] = {
-    TN_DOC_U32(tn_manifest_request, shard, 0, UINT32_MAX, "shard"),
-    TN_DOC_U32(tn_manifest_request, sender, 0, UINT32_MAX, "sender"),
-    TN_DOC_HEX(tn_manifest_request, incarnation, "incarnation"),
-    TN_DOC_COUNT(tn_manifest_request, low, 0, UINT64_MAX, "low"),
-    TN_DOC_END,
-};
-
 static const tn_doc_row host_rows[] = {
     TN_DOC_STR(tn_manifest, cpu, "cpu"),
     TN_DOC_STR(tn_manifest, blas, "blas"),
     TN_DOC_END,
 };
 
-/* A list of names and numbers is an object, a day that is published is one, too. */
 static const tn_doc_row manifest_rows[] = {
     TN_DOC_WORD(tn_manifest, is_delta, bool, ((const char *const[]){"full", "delta", NULL}),
                 "kind"),
@@ -389,8 +376,8 @@ static const tn_doc_row manifest_rows[] = {
     TN_DOC_CHECK(check_base),
     TN_DOC_HEX(tn_manifest, run_id, "run_id"),
     TN_DOC_U64(tn_manifest, step, 0, UINT64_MAX, "step"),
-    TN_DOC_COUNT(tn_manifest, samples, 0, UINT64_MAX, "samples"),
-    TN_DOC_COUNT(tn_manifest, rows, 0, INT64_MAX, "rows"),
+    TN_DOC_COUNT(tn_manifest, samples, UINT64_MAX, "samples"),
+    TN_DOC_COUNT(tn_manifest, rows, INT64_MAX, "rows"),
     TN_DOC_U32(tn_manifest, clock, 0, UINT32_MAX, "clock"),
     TN_DOC_GROUP('{', config_rows, "config"),
     TN_DOC_OBJECT(tn_manifest, sparse, tn_row_schema, '{', schema_rows, "sparse"),
@@ -402,11 +389,9 @@ static const tn_doc_row manifest_rows[] = {
     TN_DOC_OBJECT(tn_manifest, export, tn_manifest_export, '{', export_rows, "export",
                   TN_DOC_MAY_MISS, .has = is_published),
     TN_DOC_HEX(tn_manifest, seed, "seed"),
-    TN_DOC_LIST(tn_manifest, n_requests, request, const tn_manifest_request *, '{', request_rows,
-                UINT32_MAX, "requests"),
+    TN_DOC_RAW(tn_manifest, requests, "requests"),
     TN_DOC_GROUP('{', metrics_rows, "metrics"),
-    TN_DOC_LIST(tn_manifest, n_logs, log, const tn_manifest_count *, ':', count_rows, UINT32_MAX,
-                "logs"),
+    TN_DOC_RAW(tn_manifest, logs, "logs"),
     TN_DOC_GROUP('{', host_rows, "host"),
     TN_DOC_LIST(tn_manifest, n_files, file, const tn_manifest_file *, '{', file_rows, UINT32_MAX,
                 "files"),
@@ -425,6 +410,8 @@ tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc, t
     TN_ASSERT(m->ordinal > 0 && m->base < m->ordinal);
     TN_ASSERT(check_files(&doc) == NULL && check_params(&doc.dense) == NULL);
     doc.is_delta = m->base != 0;
+    doc.requests.text = "[]";
+    doc.logs.text = "{}";
     doc.days = pack_days(&m->days);
     TN_TRY(tn_document_write(&tn_manifest_document, &doc, out, err));
     if (out->size > TN_MANIFEST_BYTES_MAX) {
@@ -459,16 +446,22 @@ void tn_manifest_add_learned(tn_text *out, const tn_manifest *m)
     tn_json_close(out, ']');
 }
 
-/* Hashes the texts, one after the other; `out` holds 32 bytes. */
-static tn_status hash_text(const tn_text *text, const char *nodes, uint8_t *out, tn_error *err)
+/* Ends a hash of `text` and frees it; `out` holds 32 bytes. */
+static tn_status end_hash(tn_sha256 *hash, tn_text *text, uint8_t *out, tn_error *err)
 {
-    tn_sha256 hash;
-    TN_TRY(tn_text_check(text, "the list of records", err));
-    tn_sha256_init(&hash);
-    tn_sha256_add(&hash, text->data, text->size);
-    tn_sha256_add(&hash, nodes, strlen(nodes));
-    tn_sha256_end(&hash, out);
-    return TN_OK;
+    tn_status status = tn_text_check(text, "the list of records", err);
+    tn_sha256_end(hash, out);
+    tn_text_done(text);
+    return status;
+}
+
+static void hash_value(tn_sha256 *hash, tn_text *text, const tn_doc_row *row, const void *s)
+{
+    const size_t before = text->size;
+    tn_text_addc(text, '\n'); /* no comma follows it */
+    tn_doc_put(text, row, s);
+    tn_sha256_add(hash, tn_text_str(text) + before + 1,
+                  text->size > before ? text->size - before - 1 : 0);
 }
 
 tn_status tn_manifest_structure(const tn_manifest *m, const char *nodes, char out[65],
@@ -476,18 +469,14 @@ tn_status tn_manifest_structure(const tn_manifest *m, const char *nodes, char ou
 {
     uint8_t digest[32];
     tn_text text = {0};
-    tn_text params = {0};
-    tn_doc_put(&text, &(tn_doc_row)TN_DOC_GROUP('{', schema_rows, ""), &m->sparse);
-    tn_doc_put(&params, &(tn_doc_row)PARAMS_ROW, &m->dense);
-    tn_text_adds(&text, tn_text_str(&params)); /* no comma before it */
-    text.failed = text.failed || params.failed;
-    tn_status status = hash_text(&text, nodes, digest, err);
-    if (status == TN_OK) {
-        tn_sha256_hex(digest, out);
-    }
-    tn_text_done(&params);
-    tn_text_done(&text);
-    return status;
+    tn_sha256 hash;
+    tn_sha256_init(&hash);
+    hash_value(&hash, &text, &(tn_doc_row)TN_DOC_GROUP('{', schema_rows, ""), &m->sparse);
+    hash_value(&hash, &text, &(tn_doc_row)PARAMS_ROW, &m->dense);
+    tn_sha256_add(&hash, nodes, strlen(nodes));
+    TN_TRY(end_hash(&hash, &text, digest, err));
+    tn_sha256_hex(digest, out);
+    return TN_OK;
 }
 
 tn_status tn_row_schema_hash(const tn_row_schema *schema, uint8_t out[TN_SNAPSHOT_SCHEMA_BYTES],
@@ -495,11 +484,10 @@ tn_status tn_row_schema_hash(const tn_row_schema *schema, uint8_t out[TN_SNAPSHO
 {
     uint8_t digest[32];
     tn_text text = {0};
-    tn_doc_put(&text, &(tn_doc_row)TN_DOC_GROUP('{', schema_rows, ""), schema);
-    tn_status status = hash_text(&text, "", digest, err);
-    if (status == TN_OK) {
-        memcpy(out, digest, TN_SNAPSHOT_SCHEMA_BYTES);
-    }
-    tn_text_done(&text);
-    return status;
+    tn_sha256 hash;
+    tn_sha256_init(&hash);
+    hash_value(&hash, &text, &(tn_doc_row)TN_DOC_GROUP('{', schema_rows, ""), schema);
+    TN_TRY(end_hash(&hash, &text, digest, err));
+    memcpy(out, digest, TN_SNAPSHOT_SCHEMA_BYTES);
+    return TN_OK;
 }

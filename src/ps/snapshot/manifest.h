@@ -29,18 +29,12 @@ typedef struct tn_manifest_param {
     bool train;
 } tn_manifest_param;
 
-/* A name and a number: scalars of the dense optimizer ("t"), sizes of logs. */
-typedef struct tn_manifest_count {
-    const char *name;
-    uint64_t value;
-} tn_manifest_count;
-
 typedef struct tn_manifest_dense {
     uint64_t size;
     const char *optimizer;
-    uint32_t n_states, n_scalars, n_params;
+    uint32_t n_states, n_params;
+    uint64_t t; /* steps of the dense optimizer */
     const char *state[TN_ROW_STATES_MAX];
-    const tn_manifest_count *scalar;
     const tn_manifest_param *param;
 } tn_manifest_dense;
 
@@ -53,11 +47,6 @@ typedef struct tn_manifest_part {
     uint32_t attempt;  /* not of a part that is done */
     uint64_t position; /* records */
 } tn_manifest_part;
-
-typedef struct tn_manifest_request {
-    uint32_t shard, sender;
-    uint64_t incarnation, low;
-} tn_manifest_request;
 
 typedef struct tn_manifest_file {
     const char *name, *type; /* sparse dense admit metrics config sources */
@@ -115,7 +104,7 @@ typedef struct tn_manifest {
     const char *config_hash, *structure; /* 64 hex digits each */
     tn_row_schema sparse;
     tn_manifest_dense dense;
-    uint32_t epoch, n_parts, n_requests, n_logs, n_files;
+    uint32_t epoch, n_parts, n_files;
     const tn_manifest_part *part;
     uint64_t epoch_step; /* steps when this epoch began; 0: at the first, or not known */
     uint32_t begun_crc;  /* if begun: of that checkpoint's manifest; 0: it began with files */
@@ -125,8 +114,7 @@ typedef struct tn_manifest {
     uint32_t cut_for;    /* the ranks that the parts were cut for, at least 1 */
     tn_manifest_days days;
     tn_manifest_export export;
-    const tn_manifest_request *request;
-    const tn_manifest_count *log;
+    tn_doc_raw requests, logs;    /* have a place in the format only */
     const tn_manifest_file *file; /* by name, bytewise */
     uint64_t seed;
     const char *best_name; /* NULL: none yet */

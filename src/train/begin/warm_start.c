@@ -264,7 +264,7 @@ static tn_status read_link(void *ctx, const char *path, const tn_manifest *was, 
     TN_TRY(TN_ALLOC(f.at, (was->dense.n_states + 1) * f.size + 1, "dense weights", err));
     tn_status status = read_files(m, path, was, &f, err);
     if (status == TN_OK) {
-        take_params(m, &f, was->dense.n_scalars > 0 ? was->dense.scalar[0].value : 0);
+        take_params(m, &f, was->dense.t);
         m->step = was->step;
         m->w->day = m->w->plan->run->run.day == NULL ? was->clock : m->w->day;
     }

@@ -87,10 +87,7 @@ static void fill_dense(tn_manifest_dense *dense, const tn_worker *w, tn_arena *a
     for (uint32_t i = 0; i < dense->n_states; i++) {
         dense->state[i] = spec[i].name;
     }
-    tn_manifest_count *t = TN_NEW(arena, tn_manifest_count);
-    *t = (tn_manifest_count){"t", tn_dense_t(w->shard.dense)};
-    dense->scalar = t;
-    dense->n_scalars = 1;
+    dense->t = tn_dense_t(w->shard.dense);
     fill_params(dense, w, arena);
 }
 

@@ -258,7 +258,7 @@ static tn_status read_files(const loading *l, const char *path, const tn_manifes
     if (reached != size) {
         return tn_fail(err, TN_E_CKPT, "'%s' holds %zu dense weights of %zu", path, reached, size);
     }
-    tn_dense_set_t(w->shard.dense, m->dense.n_scalars > 0 ? m->dense.scalar[0].value : 0);
+    tn_dense_set_t(w->shard.dense, m->dense.t);
     tn_worker_keep_own(w);
     return TN_OK;
 }
@@ -399,8 +399,7 @@ static tn_status find_best(const tn_checkpoints *c, const tn_worker *w, tn_run_s
         status = status == TN_OK ? tn_ckpt_read_manifest(path, arena, &m, err) : status;
         if (status == TN_OK && m.step == step && m.best_name != NULL && m.best_step == step) {
             *out = list.ordinal[i];
-            state->owes_best =
-                m.dense.n_scalars == 0 || m.dense.scalar[0].value != tn_dense_t(w->shard.dense);
+            state->owes_best = m.dense.t != tn_dense_t(w->shard.dense);
         }
         status = status == TN_E_CKPT ? TN_OK : status;
     }

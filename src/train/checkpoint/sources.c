@@ -1,7 +1,7 @@
 /* sources.c - what the training files are, by samples of them, and two lists of them compared. */
 #include "train/checkpoint/sources.h"
 
-#include "base/codec/json.h"
+#include "base/codec/document.h"
 #include "base/file/file.h"
 #include "base/math/sha256.h"
 #include "config/tree.h"
@@ -117,40 +117,30 @@ bool tn_sources_differ(const tn_sources *was, const tn_sources *now, tn_text *ho
 
 /* ---- sources.jsonl ---- */
 
+typedef struct source_line {
+    const char *uri;
+    tn_source_id id;
+    uint64_t tag; /* of earlier versions: a time of change, 0 where nothing was known */
+} source_line;
+
+static const tn_doc_row line_rows[] = {
+    TN_DOC_STR(source_line, uri, "uri"),
+    TN_DOC_COUNT(source_line, id.bytes, UINT64_MAX, "bytes"),
+    TN_DOC_HEX(source_line, id.hash, "hash", TN_DOC_FLAG(source_line, id.hashed)),
+    TN_DOC_HEX(source_line, id.hash, "version", TN_DOC_FLAG(source_line, id.tagged)),
+    TN_DOC_COUNT(source_line, tag, UINT64_MAX, "tag", TN_DOC_MAY_MISS),
+    TN_DOC_END,
+};
+
 tn_status tn_sources_write(const tn_sources *s, tn_text *out, tn_error *err)
 {
     TN_ASSERT(s == NULL || s->n == 0 || s->id != NULL);
     for (uint32_t i = 0; s != NULL && i < s->n; i++) {
-        tn_json_open(out, '{');
-        tn_json_str(out, "uri", s->uri[i]);
-        tn_json_count(out, "bytes", s->id[i].bytes);
-        if (s->id[i].hashed || s->id[i].tagged) {
-            tn_json_hex64(out, s->id[i].hashed ? "hash" : "version", s->id[i].hash);
-        }
-        tn_json_close(out, '}');
+        const source_line line = {.uri = s->uri[i], .id = s->id[i]};
+        tn_doc_put(out, &(tn_doc_row)TN_DOC_GROUP('{', line_rows, ""), &line);
         tn_text_addc(out, '\n');
     }
     return tn_text_check(out, "sources.jsonl", err);
-}
-
-/* Earlier versions wrote a time of change, "tag", which was 0 where nothing was known. */
-static tn_status read_line(const tn_json *line, const char **uri, tn_source_id *id,
-                           const char *what, tn_error *err)
-{
-    uint64_t tag = 0;
-    *id = (tn_source_id){0};
-    *uri = tn_json_as_str(tn_json_get(line, "uri"));
-    const tn_json *version = tn_json_get(line, "version");
-    const tn_json *hash = version != NULL ? version : tn_json_get(line, "hash");
-    id->tagged = version != NULL;
-    id->hashed = hash != NULL && !id->tagged;
-    id->known = hash != NULL || (tn_json_as_u64(tn_json_get(line, "tag"), &tag) && tag != 0);
-    if (*uri == NULL || !tn_json_as_u64(tn_json_get(line, "bytes"), &id->bytes) ||
-        (hash != NULL && !tn_json_as_hex64(hash, &id->hash))) {
-        return tn_fail(err, TN_E_CKPT, "'%s': a line lacks uri or bytes, or its hash is wrong",
-                       what);
-    }
-    return TN_OK;
 }
 
 tn_status tn_sources_read(const tn_sources **out, const tn_text *lines, const char *what,
@@ -168,11 +158,14 @@ tn_status tn_sources_read(const tn_sources **out, const tn_text *lines, const ch
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         stop = stop != NULL ? stop : end;
-        const tn_json *line = NULL;
-        TN_TRY(tn_json_parse(&line, at, (size_t)(stop - at), arena, what, err));
+        const tn_json *json = NULL;
+        source_line line = {.uri = NULL};
+        TN_TRY(tn_json_parse(&json, at, (size_t)(stop - at), arena, what, err));
+        TN_TRY(tn_doc_get_rows(line_rows, json, &line, arena, what, err));
         TN_ASSERT(n < most);
-        TN_TRY(read_line(line, &uri[n], &id[n], what, err));
-        n++;
+        line.id.known = line.id.hashed || line.id.tagged || line.tag != 0;
+        uri[n] = line.uri;
+        id[n++] = line.id;
         at = stop + 1;
     }
     *out = make(uri, id, n, arena);

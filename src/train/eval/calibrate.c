@@ -1,7 +1,6 @@
 /* calibrate.c - collects scores, fits a calibration and writes its file. */
 #include "train/eval/calibrate.h"
 
-#include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "ps/snapshot/manifest.h"
 #include "serve/calibration_file.h"
@@ -135,8 +134,7 @@ tn_status tn_calibrate_commit(tn_calibrate *c, const char *checkpoint, uint64_t 
     TN_TRY(tn_ckpt_model_id(checkpoint, file.model_id, err));
     const tn_output_with with = {.inputs = c->opts.inputs, .stop = c->opts.stop};
     tn_text text = {0};
-    tn_calibration_file_json(&text, &file);
-    tn_status status = tn_text_check(&text, "a calibration", err);
+    tn_status status = tn_document_write(&tn_calibration_document, &file, &text, err);
     if (status == TN_OK) {
         status = tn_output_put(c->opts.path, text.data, text.size, &with, err);
     }
@@ -212,7 +210,7 @@ static bool take_saved(const tn_calibrate_wanted *wanted, tn_arena *arena, tn_ca
     const char *text = m.export.calibration;
     const bool is_whole =
         tn_json_parse(&json, text, strlen(text), arena, "calibration", &why) == TN_OK &&
-        tn_calibration_of_json(tn_json_get(json, "calibration"), arena, &map);
+        tn_doc_get_rows(tn_calibration_rows, json, &map, arena, "calibration", &why) == TN_OK;
     const bool is_it = is_whole && tn_calibration_is_of(&map, wanted->method);
     *out = is_it ? map : (tn_calibration){0};
     return is_it;

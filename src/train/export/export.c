@@ -9,6 +9,7 @@
 #include "base/file/safetensors.h"
 #include "dict/resp.h"
 #include "serve/calibration_file.h"
+#include "serve/export_index.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/config/days.h"
@@ -29,12 +30,6 @@
 
 enum { FILES_MAX = 8 };
 
-typedef struct out_file {
-    const char *name;
-    uint64_t bytes;
-    uint32_t crc;
-} out_file;
-
 typedef struct exporting {
     const tn_model_plan *plan;
     const tn_export_request *request;
@@ -48,7 +43,7 @@ typedef struct exporting {
     char base[TN_PATH_SIZE]; /* of a delta */
     tn_calibration calibration;
     tn_valid_rows valid; /* to judge export.values by; without paths: there are none */
-    out_file file[FILES_MAX];
+    tn_export_entry file[FILES_MAX];
     uint32_t n_files;
 } exporting;
 
@@ -62,7 +57,7 @@ static void add_file(exporting *x, const char *name, uint64_t bytes, uint32_t cr
         x->file[k] = x->file[k - 1];
     }
     TN_ASSERT(k == 0 || strcmp(x->file[k - 1].name, name) < 0); /* each name once */
-    x->file[k] = (out_file){name, bytes, crc};
+    x->file[k] = (tn_export_entry){name, bytes, crc};
     x->out->bytes += bytes;
 }
 
@@ -163,8 +158,8 @@ static tn_status write_graph(exporting *x, tn_error *err)
     tn_export_graph g;
     TN_TRY(tn_export_graph_new(&g, x->plan, x->w->params, x->request->binder, err));
     tn_text json = {0};
-    tn_export_model_json(&json, &g, x->out->model_id, &x->calibration);
-    tn_status status = write_text(x, "model.json", &json, err);
+    tn_status status = tn_export_model_json(&json, &g, x->out->model_id, &x->calibration, err);
+    status = status == TN_OK ? write_text(x, "model.json", &json, err) : status;
     tn_text_done(&json);
     if (status == TN_OK) {
         status = write_weights(x, &g, err);
@@ -276,31 +271,17 @@ static tn_status judge_rows(exporting *x, tn_error *err)
 static tn_status write_index(exporting *x, tn_error *err)
 {
     TN_ASSERT(x->n_files > 0);
-    tn_text t = {0};
-    tn_json_open(&t, '{');
-    tn_json_str(&t, "format", "tnet-export");
-    tn_json_raw(&t, "version", "[1,0]");
-    tn_json_str(&t, "model_id", x->out->model_id);
-    tn_json_u64(&t, "step", x->w->steps);
+    char day[TN_DAY_TEXT];
+    tn_export_index index = {.step = x->w->steps, .n_files = x->n_files, .file = x->file};
+    tn_text text = {0};
+    memcpy(index.model_id, x->out->model_id, sizeof index.model_id);
     if (x->w->loaded_day > 0) {
-        char day[TN_DAY_TEXT];
         tn_day_text(x->w->loaded_day, day);
-        tn_json_str(&t, "day", day);
+        index.day = day;
     }
-    tn_json_open_key(&t, "files", '[');
-    for (uint32_t i = 0; i < x->n_files; i++) {
-        char crc[16];
-        (void)snprintf(crc, sizeof crc, "%08x", x->file[i].crc);
-        tn_json_open(&t, '{');
-        tn_json_str(&t, "name", x->file[i].name);
-        tn_json_count(&t, "bytes", x->file[i].bytes);
-        tn_json_str(&t, "crc32c", crc);
-        tn_json_close(&t, '}');
-    }
-    tn_json_close(&t, ']');
-    tn_json_close_with_crc(&t);
-    tn_status status = write_text(x, "EXPORT.json", &t, err);
-    tn_text_done(&t);
+    tn_status status = tn_document_write(&tn_export_index_document, &index, &text, err);
+    status = status == TN_OK ? write_text(x, "EXPORT.json", &text, err) : status;
+    tn_text_done(&text);
     return status;
 }
 

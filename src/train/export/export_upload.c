@@ -1,12 +1,12 @@
 /* export_upload.c - sends the files of an export, its index last. */
 #include "train/export/export_upload.h"
 
-#include "base/codec/json.h"
 #include "base/core/arena.h"
 #include "base/core/log.h"
 #include "dict/dict_deltas.h"
 #include "io/source/remote.h"
 #include "io/source/uri.h"
+#include "serve/export_index.h"
 #include "train/config/run.h"
 #include "train/export/export_folder.h"
 
@@ -15,7 +15,7 @@
 
 #define INDEX "EXPORT.json"
 
-enum { INDEX_BYTES_MAX = 1 << 20, FILES_MAX = 64, PIECE_BYTES = 1 << 16 };
+enum { PIECE_BYTES = 1 << 16 };
 
 tn_status tn_export_target_open(tn_export_target *t, const char *to, const tn_run *run,
                                 tn_error *err)
@@ -93,7 +93,7 @@ static tn_status find_index(const tn_export_target *t, const char *uri, const tn
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_remote_object object = {.uri = uri, .size = UINT64_MAX};
     tn_error why = {0};
-    tn_text theirs = {.size_max = INDEX_BYTES_MAX};
+    tn_text theirs = {.size_max = TN_EXPORT_INDEX_BYTES_MAX};
     tn_status status = tn_remotes()->probe(t->remote, &object, arena, &why);
     *there = status == TN_OK;
     if (*there) {
@@ -156,7 +156,7 @@ tn_status tn_export_send(const tn_export_target *t, const char *model_id, const 
     TN_TRY(tn_path_join(t->folder, model_id, from, err));
     TN_TRY(tn_export_target_path(t, model_id, to, err));
     TN_TRY(tn_path_join(from, INDEX, index, err));
-    tn_status status = tn_file_read_all(index, INDEX_BYTES_MAX, &ours, err);
+    tn_status status = tn_file_read_all(index, TN_EXPORT_INDEX_BYTES_MAX, &ours, err);
     status = status == TN_OK ? join(to, INDEX, index, err) : status;
     status = status == TN_OK ? find_index(t, index, &ours, stop, &there, err) : status;
     tn_text_done(&ours);
@@ -194,24 +194,18 @@ static tn_status fetch_object(const fetching *f, const char *name, tn_text *out,
     return read_object(f->remote, &object, NULL, out, file, err);
 }
 
-static tn_status fetch_file(const fetching *f, const tn_json *entry, tn_error *err)
+static tn_status fetch_file(const fetching *f, const tn_export_entry *entry, tn_error *err)
 {
     char path[TN_PATH_SIZE];
     tn_file *file = NULL;
-    tn_members r = {.arena = f->arena};
-    const char *name = tn_member_str(&r, entry, "name");
-    const uint64_t bytes = tn_member_u64(&r, entry, "bytes", UINT64_MAX);
-    const uint32_t crc = tn_member_crc(&r, entry, "crc32c");
-    if (r.wrong != NULL || *name == '\0' || *name == '.' || strchr(name, '/') != NULL) {
-        return tn_fail(err, TN_E_CKPT, "'%s/" INDEX "' is damaged", f->from);
-    }
-    TN_TRY(tn_path_join(f->folder.tmp, name, path, err));
+    TN_TRY(tn_path_join(f->folder.tmp, entry->name, path, err));
     TN_TRY(tn_file_create(&file, path, err));
-    tn_status status = fetch_object(f, name, NULL, file, err);
-    if (status == TN_OK && (tn_file_size(file) != bytes || tn_file_crc(file) != crc)) {
+    tn_status status = fetch_object(f, entry->name, NULL, file, err);
+    if (status == TN_OK &&
+        (tn_file_size(file) != entry->bytes || tn_file_crc(file) != entry->crc)) {
         status =
             tn_fail(err, TN_E_CKPT, "'%s/%s' is damaged: its size or crc is not that of " INDEX,
-                    f->from, name);
+                    f->from, entry->name);
     }
     if (status != TN_OK) {
         tn_file_abandon(file);
@@ -220,23 +214,20 @@ static tn_status fetch_file(const fetching *f, const tn_json *entry, tn_error *e
     return tn_file_commit(file, err);
 }
 
-static tn_status fetch_files(fetching *f, const tn_text *index, const char *model_id, tn_error *err)
+static tn_status fetch_files(fetching *f, const tn_text *text, const char *model_id, tn_error *err)
 {
     char path[TN_PATH_SIZE];
-    const tn_json *top = NULL;
-    tn_members r = {.arena = f->arena};
-    TN_TRY(tn_json_check_crc(index->data, index->size, INDEX, err));
-    TN_TRY(tn_json_parse(&top, index->data, index->size, f->arena, INDEX, err));
-    const char *is = tn_member_str(&r, top, "model_id");
-    const tn_json *files = tn_member_list(&r, top, "files", FILES_MAX);
-    if (r.wrong != NULL || strcmp(is, model_id) != 0) {
-        return tn_fail(err, TN_E_CKPT, "'%s/" INDEX "' is of another model", f->from);
+    tn_export_index index = {0};
+    TN_TRY(tn_path_join(f->from, INDEX, path, err));
+    TN_TRY(tn_document_read(&tn_export_index_document, &index, text, f->arena, path, err));
+    if (strcmp(index.model_id, model_id) != 0) {
+        return tn_fail(err, TN_E_CKPT, "'%s' is of another model", path);
     }
-    for (const tn_json *entry = files->first; entry != NULL; entry = entry->next) {
-        TN_TRY(fetch_file(f, entry, err));
+    for (uint32_t i = 0; i < index.n_files; i++) {
+        TN_TRY(fetch_file(f, &index.file[i], err));
     }
     TN_TRY(tn_path_join(f->folder.tmp, INDEX, path, err));
-    return tn_file_replace(path, index->data, index->size, err);
+    return tn_file_replace(path, text->data, text->size, err);
 }
 
 /* Makes room for what was fetched whole, where a copy lies that is not. */
@@ -254,7 +245,7 @@ static tn_status settle(tn_export_folder *d, tn_error *err)
 static tn_status fetch(const tn_export_target *t, const char *model_id, tn_error *err)
 {
     char from[TN_PATH_SIZE];
-    tn_text index = {.size_max = INDEX_BYTES_MAX};
+    tn_text index = {.size_max = TN_EXPORT_INDEX_BYTES_MAX};
     TN_TRY(tn_export_target_path(t, model_id, from, err));
     fetching f = {.remote = t->remote, .from = from, .arena = tn_arena_new(1 << 12)};
     tn_status status = fetch_object(&f, INDEX, &index, NULL, err);

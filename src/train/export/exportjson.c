@@ -6,6 +6,7 @@
 #include "base/math/fmath.h"
 #include "config/diag.h"
 #include "config/field.h"
+#include "config/fieldjson.h"
 #include "config/tree.h"
 #include "io/schema/schema.h"
 #include "models/layerlist.h"
@@ -14,8 +15,7 @@
 #include "nn/op/ops.h"
 #include "nn/passes/graphjson.h"
 #include "ps/optim/rule.h"
-#include "serve/calibration_file.h"
-#include "serve/fieldjson.h"
+#include "serve/model_json.h"
 #include "train/config/run.h"
 
 #include <math.h>
@@ -150,57 +150,34 @@ static const char *const of_training[] = {
     "train",      "valid", "test",       "shuffle", "readers", "negative_sampling", "part_bytes",
     "index_base", "days",  "valid_rows", "done",    "wait",    "secrets",           NULL};
 
-static void put_pair(tn_text *out, const char *name, double a, double b)
+static void put_numbers(tn_text *out, const char *name, uint32_t n, const double *x)
 {
     tn_json_open_key(out, "transform", '{');
     tn_json_open_key(out, name, '[');
-    tn_json_f64(out, NULL, a);
-    tn_json_f64(out, NULL, b);
+    for (uint32_t i = 0; i < n; i++) {
+        tn_json_f64(out, NULL, x[i]);
+    }
     tn_json_close(out, ']');
     tn_json_close(out, '}');
 }
 
-/* With the numbers that it found; a running zscore is a node of the graph. */
+/* With the numbers that it found; a running zscore is a node of the graph, and null here. */
 static void put_transform(tn_text *out, const tn_transform *t)
 {
-    switch (t->kind) {
-    case TN_TRANSFORM_LOG:
-        tn_json_str(out, "transform", "log");
-        break;
-    case TN_TRANSFORM_LN2_BUCKET:
-        tn_json_str(out, "transform", "ln2_bucket");
-        break;
-    case TN_TRANSFORM_HOUR:
-        tn_json_str(out, "transform", "hour");
-        break;
-    case TN_TRANSFORM_WEEKDAY:
-        tn_json_str(out, "transform", "weekday");
-        break;
-    case TN_TRANSFORM_WEEKEND:
-        tn_json_str(out, "transform", "weekend");
-        break;
-    case TN_TRANSFORM_MINMAX:
-        put_pair(out, "minmax", t->a, t->b);
-        break;
-    case TN_TRANSFORM_BUCKETS:
-        tn_json_open_key(out, "transform", '{');
-        tn_json_open_key(out, "buckets", '[');
-        for (uint32_t i = 0; i < t->n_bounds; i++) {
-            tn_json_f64(out, NULL, t->bound[i]);
-        }
-        tn_json_close(out, ']');
-        tn_json_close(out, '}');
-        break;
-    case TN_TRANSFORM_ZSCORE:
-        if (isfinite(t->a)) {
-            put_pair(out, "zscore", t->a, t->b);
-            break;
-        }
-        tn_json_str(out, "transform", NULL);
-        break;
-    case TN_TRANSFORM_IDENTITY:
-    default:
-        tn_json_str(out, "transform", NULL);
+    static const char *const words[] = {[TN_TRANSFORM_LOG] = "log",
+                                        [TN_TRANSFORM_LN2_BUCKET] = "ln2_bucket",
+                                        [TN_TRANSFORM_HOUR] = "hour",
+                                        [TN_TRANSFORM_WEEKDAY] = "weekday",
+                                        [TN_TRANSFORM_WEEKEND] = "weekend"};
+    TN_ASSERT((size_t)t->kind < sizeof words / sizeof words[0]);
+    if (t->kind == TN_TRANSFORM_BUCKETS) {
+        put_numbers(out, "buckets", t->n_bounds, t->bound);
+    } else if (t->kind == TN_TRANSFORM_MINMAX) {
+        put_numbers(out, "minmax", 2, (const double[]){t->a, t->b});
+    } else if (t->kind == TN_TRANSFORM_ZSCORE && isfinite(t->a)) {
+        put_numbers(out, "zscore", 2, (const double[]){t->a, t->b});
+    } else {
+        tn_json_str(out, "transform", words[t->kind]);
     }
 }
 
@@ -267,7 +244,7 @@ static void put_slots(const writing *w)
 {
     const tn_schema *schema = w->x->plan->schema;
     tn_text *out = w->out;
-    tn_json_open_key(out, "slots", '[');
+    tn_json_open(out, '[');
     for (uint32_t i = 0; i < schema->n_slots; i++) {
         const tn_slot_spec *spec = schema->slot[i];
         tn_json_open(out, '{');
@@ -284,7 +261,13 @@ static void put_slots(const writing *w)
         tn_json_close(out, '}');
     }
     tn_json_close(out, ']');
-    tn_json_open_key(out, "numeric", '[');
+}
+
+static void put_numeric(const writing *w)
+{
+    const tn_schema *schema = w->x->plan->schema;
+    tn_text *out = w->out;
+    tn_json_open(out, '[');
     for (uint32_t i = 0; i < schema->n_numeric; i++) {
         const tn_slot_spec *spec = schema->numeric[i];
         tn_json_open(out, '{');
@@ -323,84 +306,63 @@ static bool inputs_pool_otherwise(const tn_model_plan *plan)
     return otherwise;
 }
 
-static void put_input(const writing *w, const tn_node *n)
+static tn_model_json_input input_of(const tn_export_graph *x, const tn_node *n)
 {
-    tn_json_open(w->out, '{');
-    tn_json_str(w->out, "name", n->name);
-    tn_json_u64(w->out, "cols", n->shape.cols);
     const tn_embed_list *e = tn_embed_list_of(n);
-    if (n->op == &tn_op_embed_fixed && inputs_pool_otherwise(w->x->plan)) {
-        tn_json_str(w->out, "pool", "mean");
-    }
+    tn_model_json_input in = {.name = n->name, .cols = n->shape.cols, .embeds = e != NULL};
+    in.mean = n->op == &tn_op_embed_fixed && inputs_pool_otherwise(x->plan);
     if (e != NULL) {
-        tn_json_open_key(w->out, "from", '[');
+        tn_model_columns *from = TN_NEW_ARRAY(x->binder->arena, tn_model_columns, e->n);
         for (uint32_t i = 0; i < e->n; i++) {
-            tn_json_open(w->out, '[');
-            tn_json_str(w->out, NULL, e->slot[i].name);
-            tn_json_u64(w->out, NULL, e->at[i]);
-            tn_json_u64(w->out, NULL, e->at[i + 1] - e->at[i]);
-            tn_json_close(w->out, ']');
+            from[i] = (tn_model_columns){e->slot[i].name, e->at[i], e->at[i + 1] - e->at[i]};
         }
-        tn_json_close(w->out, ']');
+        in.n = e->n;
+        in.from = from;
     }
-    tn_json_close(w->out, '}');
+    return in;
 }
 
-/* `key` NULL: the list alone. */
-static void put_inputs(const writing *w, const char *key)
+static void list_inputs(const tn_export_graph *x, tn_model_json *out)
 {
-    if (key != NULL) {
-        tn_json_open_key(w->out, key, '[');
-    } else {
-        tn_json_open(w->out, '[');
+    uint32_t n = 0;
+    while (tn_graph_node(x->g, n) != NULL) {
+        n++;
     }
-    const tn_node *n = NULL;
-    for (uint32_t i = 0; (n = tn_graph_node(w->x->g, i)) != NULL; i++) {
-        bool input = tn_embed_list_of(n) != NULL || n->op == &tn_op_numeric;
-        if (input && is_read(w->x, n->name)) {
-            put_input(w, n);
+    tn_model_json_input *in = TN_NEW_ARRAY(x->binder->arena, tn_model_json_input, n);
+    out->input = in;
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_node *node = tn_graph_node(x->g, i);
+        const bool is_input = tn_embed_list_of(node) != NULL || node->op == &tn_op_numeric;
+        if (is_input && is_read(x, node->name)) {
+            in[out->n_inputs++] = input_of(x, node);
         }
     }
-    tn_json_close(w->out, ']');
 }
 
-/* First values of the segments whose keys read as them without a row. */
-static void put_first_values(const writing *w)
+/* Lists first values of the segments whose keys read as them without a row. */
+static void list_first(const tn_export_graph *x, tn_model_json *out)
 {
-    static const char *const kinds[] = {"constant",   "uniform",        "normal",
-                                        "truncated",  "glorot_uniform", "xavier_normal",
-                                        "he_uniform", "he_normal"};
-    const tn_layout *layout = w->x->plan->layout;
-    bool any = false;
-    for (uint32_t g = 0; g < layout->n_groups; g++) {
-        any |= w->x->plan->missing_init[g];
-    }
-    if (!any) {
-        return;
-    }
-    tn_json_hex64(w->out, "seed", w->x->plan->run->run.seed);
-    tn_json_open_key(w->out, "init", '[');
+    const tn_layout *layout = x->plan->layout;
+    tn_model_first *first =
+        TN_NEW_ARRAY(x->binder->arena, tn_model_first, (size_t)layout->n_groups * TN_SEGMENTS_MAX);
+    out->first = first;
     for (uint32_t g = 0; g < layout->n_groups; g++) {
         const tn_record *record = tn_record_of(layout, g);
-        for (uint32_t s = 0; w->x->plan->missing_init[g] && s < record->n_segments; s++) {
-            const tn_init *init = &w->x->plan->rules->rule[(size_t)g * TN_SEGMENTS_MAX + s].init;
-            tn_json_open(w->out, '{');
-            tn_json_str(w->out, "group", layout->group[g].name);
-            tn_json_str(w->out, "segment", record->segment[s].name);
-            TN_ASSERT((size_t)init->kind < sizeof kinds / sizeof kinds[0]);
-            tn_json_str(w->out, "kind", kinds[init->kind]);
-            tn_json_f64(w->out, "a", init->a);
-            tn_json_f64(w->out, "b", init->b);
-            tn_json_close(w->out, '}');
+        out->seeded = out->seeded || x->plan->missing_init[g];
+        for (uint32_t s = 0; x->plan->missing_init[g] && s < record->n_segments; s++) {
+            first[out->n_first++] = (tn_model_first){
+                .group = layout->group[g].name,
+                .segment = record->segment[s].name,
+                .init = x->plan->rules->rule[(size_t)g * TN_SEGMENTS_MAX + s].init};
         }
     }
-    tn_json_close(w->out, ']');
+    out->seed = x->plan->run->run.seed;
 }
 
 static void put_source(const writing *w)
 {
     tn_data_opts usual;
-    tn_json_open_key(w->out, "source", '{');
+    tn_json_open(w->out, '{');
     put_changed(w, tn_data_fields, &w->x->plan->run->data, &usual, "format", of_training);
     if (w->x->plan->schema->index_base != 0) {
         tn_json_u64(w->out, "index_base", w->x->plan->schema->index_base);
@@ -410,39 +372,50 @@ static void put_source(const writing *w)
 
 void tn_export_inputs_json(tn_text *out, const tn_export_graph *x)
 {
-    const writing w = {.out = out, .x = x};
-    put_inputs(&w, NULL);
+    tn_model_json model = {0};
+    list_inputs(x, &model);
+    tn_doc_put(out, &tn_model_inputs_row, &model);
 }
 
-void tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *model_id,
-                          const tn_calibration *calibration)
+static tn_model_output output_of(const tn_export_graph *x, const tn_calibration *calibration)
 {
-    const writing w = {.out = out, .x = x};
-    const bool calibrated = calibration->kind != TN_CALIBRATION_NONE;
-    const bool pools = inputs_pool_otherwise(x->plan); /* which a reader must not pass over */
-    const bool has_dictionary = tn_strs_has(&x->plan->run->export.dict, "tnd");
-    tn_json_open(out, '{');
-    tn_json_str(out, "format", "tnet-model");
-    tn_json_raw(out, "version", pools ? "[3,0]" : calibrated ? "[2,0]" : "[1,0]");
-    tn_json_str(out, "model_id", model_id);
-    tn_json_str(out, "weights", "dense.safetensors");
-    tn_json_str(out, "dictionary", has_dictionary ? "dict.tnd" : NULL);
-    put_slots(&w);
-    put_inputs(&w, "inputs");
-    tn_json_raw(out, "nodes", x->nodes);
-    tn_json_open_key(out, "outputs", '[');
-    tn_json_open(out, '{');
-    tn_json_str(out, "task", tn_target_words[x->plan->run->data.target]);
-    tn_json_str(out, x->pctr != x->logit ? "logit" : "score", x->logit->name);
-    if (x->pctr != x->logit) {
-        tn_json_str(out, "pctr", x->pctr->name);
+    const bool is_score = x->pctr == x->logit;
+    return (tn_model_output){.target = x->plan->run->data.target,
+                             .logit = x->logit->name,
+                             .score = is_score ? x->logit->name : NULL,
+                             .pctr = x->pctr->name,
+                             .calibrated = calibration->kind != TN_CALIBRATION_NONE,
+                             .calibration = *calibration};
+}
+
+tn_status tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *model_id,
+                               const tn_calibration *calibration, tn_error *err)
+{
+    static void (*const put[])(const writing *w) = {put_slots, put_numeric, put_source};
+    enum { PARTS = sizeof put / sizeof put[0] };
+    tn_text text[PARTS] = {{0}};
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < PARTS && status == TN_OK; i++) {
+        put[i](&(writing){.out = &text[i], .x = x});
+        status = tn_text_check(&text[i], "model.json", err);
     }
-    if (calibrated) {
-        tn_calibration_json(out, calibration);
+    tn_model_json m = {.version = inputs_pool_otherwise(x->plan) ? 3 /* none may pass it over */
+                                  : calibration->kind != TN_CALIBRATION_NONE ? 2
+                                                                             : 1,
+                       .weights = "dense.safetensors",
+                       .slots.text = tn_text_str(&text[0]),
+                       .numeric.text = tn_text_str(&text[1]),
+                       .nodes.text = x->nodes,
+                       .source.text = tn_text_str(&text[2]),
+                       .n_outputs = 1,
+                       .output = {output_of(x, calibration)}};
+    m.dictionary = tn_strs_has(&x->plan->run->export.dict, "tnd") ? "dict.tnd" : NULL;
+    (void)snprintf(m.model_id, sizeof m.model_id, "%s", model_id);
+    list_inputs(x, &m);
+    list_first(x, &m);
+    status = status == TN_OK ? tn_document_write(&tn_model_document, &m, out, err) : status;
+    for (uint32_t i = 0; i < PARTS; i++) {
+        tn_text_done(&text[i]);
     }
-    tn_json_close(out, '}');
-    tn_json_close(out, ']');
-    put_first_values(&w);
-    put_source(&w);
-    tn_json_close_with_crc(out);
+    return status;
 }

@@ -35,9 +35,9 @@ tn_status tn_export_graph_new(tn_export_graph *out, const tn_model_plan *plan, t
                               const tn_binder *b, tn_error *err) TN_MUST_USE;
 void tn_export_graph_done(tn_export_graph *x);
 
-/* Appends model.json. Of kind NONE: scores are served as they are. */
-void tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *model_id,
-                          const tn_calibration *calibration);
+/* Writes model.json. A calibration of kind NONE: scores are served as they are. */
+tn_status tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *model_id,
+                               const tn_calibration *calibration, tn_error *err) TN_MUST_USE;
 
 /* Appends its list "inputs" alone. */
 void tn_export_inputs_json(tn_text *out, const tn_export_graph *x);

@@ -2,7 +2,6 @@
  * run publishes, and for the one that it ends with, whose map it writes beside the checkpoints. */
 #include "train/run/module.h"
 
-#include "base/codec/json.h"
 #include "base/core/log.h"
 #include "base/file/file.h"
 #include "io/schema/schema.h"
@@ -93,9 +92,8 @@ static tn_status fit_for_export(calibrator *c, tn_run_now *now, tn_error *err)
 {
     TN_TRY(tn_modules_at(now, TN_AT_COLLECT, err));
     TN_TRY(fit_map(now, err));
-    tn_json_open(&c->map, '{');
-    tn_calibration_json(&c->map, &c->calibrate->map);
-    tn_json_close(&c->map, '}');
+    tn_doc_put(&c->map, &(tn_doc_row)TN_DOC_GROUP('{', tn_calibration_rows, ""),
+               &c->calibrate->map);
     return tn_text_check(&c->map, "a calibration", err);
 }
 

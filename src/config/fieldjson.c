@@ -1,11 +1,10 @@
 /* fieldjson.c - writing options as JSON by their table, and reading JSON as a tree. */
-#include "serve/fieldjson.h"
+#include "config/fieldjson.h"
 
 #include "base/codec/json.h"
 #include "base/core/error.h"
 #include "config/tree.h"
 #include "config/values.h"
-#include "io/format/format.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -125,13 +124,21 @@ void tn_field_json(tn_text *out, const tn_field *f, const void *opts)
     }
 }
 
+static bool is_among(const char *const *keys, const char *key)
+{
+    while (*keys != NULL && strcmp(*keys, key) != 0) {
+        keys++;
+    }
+    return *keys != NULL;
+}
+
 void tn_fields_json_changed(tn_text *out, const tn_field *fields, const void *opts,
                             const void *usual, const char *const *without)
 {
     tn_text mine = {0};
     tn_text other = {0};
     for (const tn_field *f = fields; f->kind != TN_KIND_END; f++) {
-        if (tn_format_reads(without, f->key)) {
+        if (is_among(without, f->key)) {
             continue;
         }
         tn_text_clear(&mine);

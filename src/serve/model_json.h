@@ -1,0 +1,59 @@
+/* model_json.h - model.json as a struct, for who writes an export and who opens one
+ * (docs/formats.md section 6.5).
+ *
+ * Slots, numbers and the source are options of tables (config/fieldjson.h), nodes a graph
+ * (nn/passes/graphjson.h): their owners write and read them.
+ */
+#pragma once
+
+#include "base/codec/document.h"
+#include "base/keys/init.h"
+#include "io/schema/target.h"
+#include "metrics/calibrator.h"
+
+/* A slot's columns of an input: ["user",0,16]. */
+typedef struct tn_model_columns {
+    const char *slot;
+    uint32_t first, cols;
+} tn_model_columns;
+
+typedef struct tn_model_json_input {
+    const char *name;
+    uint32_t cols;
+    bool mean;   /* it takes the mean, whatever its slots do */
+    bool embeds; /* else it is that of numbers */
+    uint32_t n;
+    const tn_model_columns *from;
+} tn_model_json_input;
+
+/* First values of a segment, of keys without a row. */
+typedef struct tn_model_first {
+    const char *group, *segment;
+    tn_init init;
+} tn_model_first;
+
+typedef struct tn_model_output {
+    tn_target target;
+    const char *logit, *pctr; /* names of nodes; of clicks .. */
+    const char *score;        /* and of other targets */
+    bool calibrated;
+    tn_calibration calibration;
+} tn_model_output;
+
+typedef struct tn_model_json {
+    uint32_t version; /* major, for a write */
+    char model_id[33];
+    const char *weights, *dictionary; /* files; the second may be NULL */
+    tn_doc_raw slots, numeric, nodes, source;
+    uint32_t n_inputs, n_outputs, n_first;
+    const tn_model_json_input *input;
+    tn_model_output output[1];
+    bool seeded;
+    uint64_t seed;
+    const tn_model_first *first;
+} tn_model_json;
+
+extern const tn_document tn_model_document;
+
+/* The list of inputs alone, of the same struct. */
+extern const tn_doc_row tn_model_inputs_row;
