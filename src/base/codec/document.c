@@ -23,7 +23,6 @@ enum {
 const tn_doc_row tn_doc_str_items[1] = {{.kind = TN_DOC_KIND_STR, .size = sizeof(const char *)}};
 const tn_doc_row tn_doc_u64_items[1] = {
     {.kind = TN_DOC_KIND_NUMBER, .size = sizeof(uint64_t), .max = UINT64_MAX}};
-const tn_doc_row tn_doc_f64_items[1] = {{.kind = TN_DOC_KIND_F64, .size = sizeof(double)}};
 
 /* Returns a bool, or a number of 4 or 8 bytes, little-endian as all of TNet. */
 static uint64_t number_at(const tn_doc_row *row, const char *at)
@@ -63,17 +62,11 @@ static tn_doc_row item_of(const tn_doc_row *list)
 static bool is_set(const tn_doc_row *row, const char *s)
 {
     const char *at = s + row->offset;
-    bool any = false;
+    bool any = row->kind == TN_DOC_KIND_LIST && count_at(row, s) > 0;
     if (row->kind == TN_DOC_KIND_OBJECT) {
-        for (const tn_doc_row *r = row->rows; r->kind != TN_DOC_KIND_END && !any; r++) {
-            any = r->kind != TN_DOC_KIND_CHECK && is_set(r, at);
-        }
-        return any;
+        return is_set(row->rows, at);
     }
-    if (row->kind == TN_DOC_KIND_LIST) {
-        return count_at(row, s) > 0;
-    }
-    for (size_t i = 0; i < row->size && !any; i++) {
+    for (size_t i = 0; i < row->size && !any && row->kind != TN_DOC_KIND_LIST; i++) {
         any = at[i] != 0;
     }
     return any;

@@ -61,7 +61,8 @@ typedef struct tn_doc_raw {
 
 typedef enum tn_doc_when {
     TN_DOC_ALWAYS,
-    TN_DOC_WHEN_SET,  /* absent when it is 0, "", NULL or without items, or unless `has` */
+    TN_DOC_WHEN_SET,  /* absent when it is 0, NULL, empty, or an object whose first row is so; or,
+                         if there is a `has`, unless that */
     TN_DOC_WHEN_NULL, /* likewise null */
     TN_DOC_WHEN_FLAG, /* absent unless the bool at `flag`, which a read sets */
     TN_DOC_WHEN_HAS,  /* there exactly if `has`, which may look at the rows before it */
@@ -112,8 +113,8 @@ void tn_doc_put(tn_text *out, const tn_doc_row *row, const void *s);
 tn_status tn_doc_get_rows(const tn_doc_row *rows, const tn_json *object, void *s, tn_arena *arena,
                           const char *what, tn_error *err) TN_MUST_USE;
 
-/* Rows of items that are values and no objects: const char *, uint64_t, double. */
-extern const tn_doc_row tn_doc_str_items[1], tn_doc_u64_items[1], tn_doc_f64_items[1];
+/* Rows of items that are values and no objects: const char *, uint64_t. */
+extern const tn_doc_row tn_doc_str_items[1], tn_doc_u64_items[1];
 
 /* ---- rows of member m of struct t: after the range comes the key, then what else is said ---- */
 

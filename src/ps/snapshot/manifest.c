@@ -136,19 +136,12 @@ static const tn_doc_row part_rows[] = {
     TN_DOC_END,
 };
 
-static bool is_cut(const void *manifest)
-{
-    const tn_manifest *m = manifest;
-    return m->shared && m->cut_for > 1;
-}
-
 static const tn_doc_row progress_rows[] = {
     TN_DOC_U32(tn_manifest, epoch, 0, UINT32_MAX, "epoch"),
     TN_DOC_LIST(tn_manifest, n_parts, part, const tn_manifest_part *, '[', part_rows, UINT32_MAX,
                 "parts"),
     TN_DOC_U32(tn_manifest, shuffle, 0, UINT32_MAX, "shuffle", TN_DOC_FLAG(tn_manifest, shared)),
-    TN_DOC_U32(tn_manifest, cut_for, 1, TN_MANIFEST_RANKS_MAX, "ranks", TN_DOC_MAY_MISS,
-               .has = is_cut),
+    TN_DOC_U32(tn_manifest, cut_for, 1, TN_MANIFEST_RANKS_MAX, "ranks", TN_DOC_MAY_MISS),
     TN_DOC_U64(tn_manifest, epoch_step, 0, UINT64_MAX, "step", TN_DOC_MAY_MISS),
     TN_DOC_CRC(tn_manifest, begun_crc, "begun", TN_DOC_FLAG(tn_manifest, begun)),
     TN_DOC_END,
@@ -248,11 +241,6 @@ static const tn_doc_row export_rows[] = {
     TN_DOC_END,
 };
 
-static bool has_best(const void *manifest)
-{
-    return ((const tn_manifest *)manifest)->best_name != NULL;
-}
-
 /* Until "counted" says otherwise the best counts. */
 static const char *count_best(void *manifest)
 {
@@ -277,7 +265,7 @@ static const tn_doc_row best_rows[] = {
 };
 
 static const tn_doc_row metrics_rows[] = {
-    TN_DOC_GROUP('{', best_rows, "best", TN_DOC_OR_NULL, .has = has_best),
+    TN_DOC_GROUP('{', best_rows, "best", TN_DOC_OR_NULL),
     TN_DOC_U64(tn_manifest, bad_evals, 0, UINT64_MAX, "bad_evals"),
     TN_DOC_F64(tn_manifest, lr_scale, "lr_scale"),
     TN_DOC_BOOL(tn_manifest, eval_owed, "eval_owed", TN_DOC_MAY_MISS),
@@ -399,10 +387,10 @@ static const tn_doc_row manifest_rows[] = {
     TN_DOC_END,
 };
 
-const tn_document tn_manifest_document = {.format = "tnet-checkpoint",
-                                          .is = "the manifest of a checkpoint",
-                                          .newest = 1,
-                                          .rows = manifest_rows};
+static const tn_document manifest_document = {.format = "tnet-checkpoint",
+                                              .is = "the manifest of a checkpoint",
+                                              .newest = 1,
+                                              .rows = manifest_rows};
 
 tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc, tn_error *err)
 {
@@ -410,10 +398,11 @@ tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc, t
     TN_ASSERT(m->ordinal > 0 && m->base < m->ordinal);
     TN_ASSERT(check_files(&doc) == NULL && check_params(&doc.dense) == NULL);
     doc.is_delta = m->base != 0;
+    doc.cut_for = m->shared && m->cut_for > 1 ? m->cut_for : 0;
     doc.requests.text = "[]";
     doc.logs.text = "{}";
     doc.days = pack_days(&m->days);
-    TN_TRY(tn_document_write(&tn_manifest_document, &doc, out, err));
+    TN_TRY(tn_document_write(&manifest_document, &doc, out, err));
     if (out->size > TN_MANIFEST_BYTES_MAX) {
         return tn_fail(err, TN_E_LIMIT, "a manifest of %zu bytes, at most %d are allowed",
                        out->size, TN_MANIFEST_BYTES_MAX);
@@ -426,7 +415,7 @@ tn_status tn_manifest_read(tn_manifest *out, const tn_text *text, tn_arena *aren
                            tn_error *err)
 {
     tn_manifest m = {.cut_for = 1};
-    TN_TRY(tn_document_read(&tn_manifest_document, &m, text, arena, what, err));
+    TN_TRY(tn_document_read(&manifest_document, &m, text, arena, what, err));
     m.crc = tn_document_crc(text);
     *out = m;
     return TN_OK;

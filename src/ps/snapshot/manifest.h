@@ -126,8 +126,6 @@ typedef struct tn_manifest {
     uint32_t crc; /* of a manifest that was read: its last member */
 } tn_manifest;
 
-extern const tn_document tn_manifest_document;
-
 /* Lists must be sorted already (TN_ASSERT). *crc: the crc32c member. */
 tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc,
                             tn_error *err) TN_MUST_USE;
