@@ -24,9 +24,10 @@ typedef struct tn_calibration_file {
     tn_calibration map;
 } tn_calibration_file;
 
-extern const tn_document tn_calibration_document; /* of a tn_calibration_file */
+/* Describes a tn_calibration_file. */
+extern const tn_document tn_calibration_document;
 
-/* Of a tn_calibration: its members, and an object with the one member "calibration". */
+/* Describe a tn_calibration: its members alone, and as the one member "calibration". */
 extern const tn_doc_row tn_calibration_map_rows[], tn_calibration_rows[];
 
 /* Reads a file. Its knots and paths live in `arena`. TN_E_DATA: missing, damaged, or of another

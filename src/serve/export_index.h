@@ -14,7 +14,7 @@ typedef struct tn_export_entry {
 typedef struct tn_export_index {
     char model_id[33];
     uint64_t step;
-    const char *day; /* of the checkpoint; NULL: rows bear none */
+    const char *day; /* the checkpoint's; NULL: rows bear none */
     uint32_t n_files;
     const tn_export_entry *file; /* by name */
 } tn_export_index;

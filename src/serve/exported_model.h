@@ -97,7 +97,7 @@ typedef struct tn_exported_graph {
 tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model *b,
                                 uint32_t max_rows, bool shares, tn_error *err) TN_MUST_USE;
 
-/* Does a part of opening (model_json.c): fills *b from model.json as it was read. `what`: the
+/* Does a part of opening (model_build.c): fills *b from model.json as it was read. `what`: the
  * file. */
 tn_status tn_exported_model_read(tn_exported_model *b, const tn_model_json *model,
                                  const tn_exported_model_opts *opts, const char *what,

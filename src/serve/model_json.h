@@ -8,7 +8,7 @@
 
 #include "base/codec/document.h"
 #include "base/keys/init.h"
-#include "io/schema/target.h"
+#include "base/keys/target.h"
 #include "metrics/calibrator.h"
 
 /* A slot's columns of an input: ["user",0,16]. */
@@ -34,8 +34,8 @@ typedef struct tn_model_first {
 
 typedef struct tn_model_output {
     tn_target target;
-    const char *logit, *pctr; /* names of nodes; of clicks .. */
-    const char *score;        /* and of other targets */
+    const char *logit, *pctr; /* nodes of a model of clicks */
+    const char *score;        /* the node of a model of another target */
     bool calibrated;
     tn_calibration calibration;
 } tn_model_output;

@@ -93,7 +93,7 @@ typedef struct tn_document {
     const char *format; /* its first member */
     const char *is;     /* "the manifest of a checkpoint" */
     uint32_t newest;    /* the last major version that is read */
-    tn_status newer;    /* of a later one: TN_OK means TN_E_LIMIT */
+    tn_status newer;    /* the status for a later one; TN_OK means TN_E_LIMIT */
     const tn_doc_row *rows;
     uint32_t (*version)(const void *s); /* the major version to write, up to newest; NULL: newest */
 } tn_document;
@@ -149,7 +149,7 @@ extern const tn_doc_row tn_doc_str_items[1], tn_doc_u64_items[1];
 #define TN_DOC_MARK(t, m, text, ...)                                                               \
     TN_DOC_ROW(CONST, t, m, bool, 0, 0, __VA_ARGS__, TN_DOC_FLAG(t, m),                            \
                .words = (const char *const[]){text, NULL})
-/* A struct of its own, and members of the same struct that stand in an object of their own. */
+/* An object is a struct; a group is an object that holds members of the same struct. */
 #define TN_DOC_OBJECT(t, m, want, bracket_, rows_, ...)                                            \
     TN_DOC_ROW(OBJECT, t, m, want, 0, 0, __VA_ARGS__, .bracket = (bracket_), .rows = (rows_))
 #define TN_DOC_GROUP(bracket_, rows_, ...)                                                         \
