@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh - shows that the recipes of docs/extending.md are whole: adds an operator, a layer, a model, a format, an
-# optimizer, a metric, a launcher and a part of a run to a copy of the committed tree, each with the files and rows that its recipe names and no
+# optimizer, a loss, a metric, a launcher and a part of a run to a copy of the committed tree, each with the files and rows that its recipe names and no
 # others, says how many files each touched, and runs the gates and the tests of the lists there.
 #
 #     test/recipes/run.sh          in build/recipes, some minutes; `make nightly STEPS=recipes`
@@ -16,7 +16,7 @@ rm -rf "$copy"
 mkdir -p "$copy"
 git archive HEAD | tar -x -C "$copy"
 cd "$copy"
-rm -f test/recipes/*.c
+rm -f test/recipes/*.c test/recipes/quantile.sh
 git init -q .
 git -c core.safecrlf=false add -A
 save() { git -c user.name=recipes -c user.email=recipes@localhost commit -q -m "$1"; }
@@ -75,6 +75,13 @@ row src/ps/optim/optims.def 'TN_OPTIM(adamw)' 'TN_OPTIM(lion)'
 row docs/numerics.md '^| momentum |' '| lion | m | w -= lr sign(b1 m + (1 - b1) g); m = b2 m + (1 - b2) g | lr .001, b1 .9, b2 .99 |'
 done_with optimizer
 
+cp "$parts/loss_quantile.c" src/nn/loss/
+cp "$parts/quantile.sh" test/e2e/
+row src/nn/loss/losses.def 'TN_LOSS(huber)' 'TN_LOSS(quantile)'
+row docs/numerics.md '^| `huber` |' '| `quantile` | (1 - q) e above y, -q e below it | 1 - q; -q |'
+row docs/training.md '^| `mae`, `huber` |' '| `quantile` | numbers | numbers | of a quantile of them | mae (watched), label_mean, prediction_mean |'
+done_with loss
+
 tail -n +2 "$parts/metric_bias.c" >>src/metrics/mean_metrics.c
 row src/metrics/metrics.def 'TN_METRIC(brier' 'TN_METRIC(bias, NEITHER | CLICKS | NUMBERS, "mean of prediction less label")'
 row docs/numerics.md '^| accuracy |' '| bias | mean of p - y |'
@@ -95,7 +102,7 @@ done_with "part of a run"
 
 echo "gates"
 sed -i 's/ .*/ 1000000/' .ci/budget # of what is no recipe's
-clang-format --dry-run --Werror $(git diff --name-only HEAD~8 -- src test | grep '\.[ch]$')
+clang-format --dry-run --Werror $(git diff --name-only HEAD~9 -- src test | grep '\.[ch]$')
 .ci/check-arrows
 .ci/check-sizes
 .ci/check-writes
@@ -108,4 +115,4 @@ done
 build/strict/tnet-train --print-config-doc >docs/config.md
 TNET_BIN=build/strict test/e2e/golden_words.sh --write >/dev/null # hints list formats and models
 ctest --test-dir build/strict --output-on-failure --no-tests=error -j "$(nproc)" \
-    -R '^(nn|models|io|dict|extra|ps|metrics|cluster|cli|fuzz)/|^e2e/(docs_true|configs|golden_words|launchers)$' -E 'cluster/hostile|io/data_memory' </dev/null
+    -R '^(nn|models|io|dict|extra|ps|metrics|cluster|cli|fuzz)/|^train/run_loss$|^e2e/(docs_true|configs|golden_words|launchers|quantile)$' -E 'cluster/hostile|io/data_memory' </dev/null
