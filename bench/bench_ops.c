@@ -57,7 +57,8 @@ typedef struct bench_op {
 
 static bool has_backward(const tn_op *op)
 {
-    return op->backward != NULL || op->backward_rows != NULL || op->backward_blocks != NULL;
+    return op->backward != NULL || op->sparse.backward_rows != NULL ||
+           op->sparse.backward_blocks != NULL;
 }
 
 static void randomize(const tn_graph *g)
@@ -106,14 +107,14 @@ static volatile int n_counted; /* see counted.c */
 
 __attribute__((noinline)) static void pass_backward_rows(tn_node *self, const tn_row_block *block)
 {
-    real->backward_rows(self, block);
+    real->sparse.backward_rows(self, block);
     n_counted++;
 }
 
 __attribute__((noinline)) static void pass_backward_blocks(tn_node *self, const tn_row_block *block,
                                                            uint32_t n)
 {
-    real->backward_blocks(self, block, n);
+    real->sparse.backward_blocks(self, block, n);
     n_counted++;
 }
 
@@ -123,32 +124,32 @@ __attribute__((noinline)) static void counted_pass(tn_rows_fn *pass, tn_node *se
     n_counted++;
 }
 
-#define PASS(name)                                                                                 \
+#define PASS(name, member)                                                                         \
     static void pass_##name(tn_node *self, tn_range range)                                         \
     {                                                                                              \
-        counted_pass(real->name, self, range);                                                     \
+        counted_pass(real->member, self, range);                                                   \
     }
-PASS(forward_cols)
-PASS(forward)
-PASS(prepare)
-PASS(backward_cols)
-PASS(backward)
-PASS(backward_params)
+PASS(forward_cols, cols[TN_FORWARD_COLS])
+PASS(forward, forward)
+PASS(prepare, cols[TN_PREPARE])
+PASS(backward_cols, cols[TN_BACKWARD_COLS])
+PASS(backward, backward)
+PASS(backward_params, cols[TN_BACKWARD_PARAMS])
 
 static void count_op(const tn_op *op, bench_batch *b)
 {
     bench_op o = open_op(op, b);
     tn_op counted = *op;
     const tn_node *n;
-#define COUNT(name) counted.name = op->name == NULL ? NULL : pass_##name
-    COUNT(forward_cols);
-    COUNT(forward);
-    COUNT(prepare);
-    COUNT(backward_cols);
-    COUNT(backward);
-    COUNT(backward_params);
-    COUNT(backward_rows);
-    COUNT(backward_blocks);
+#define COUNT(name, member) counted.member = op->member == NULL ? NULL : pass_##name
+    COUNT(forward_cols, cols[TN_FORWARD_COLS]);
+    COUNT(forward, forward);
+    COUNT(prepare, cols[TN_PREPARE]);
+    COUNT(backward_cols, cols[TN_BACKWARD_COLS]);
+    COUNT(backward, backward);
+    COUNT(backward_params, cols[TN_BACKWARD_PARAMS]);
+    COUNT(backward_rows, sparse.backward_rows);
+    COUNT(backward_blocks, sparse.backward_blocks);
     real = op;
     for (uint32_t i = 0; (n = tn_graph_node(o.g, i)) != NULL; i++) {
         if (n->op == op) {

@@ -165,7 +165,7 @@ static double leaf_error(const tn_check *c, tn_node *leaf, uint64_t *n_entries)
 
 static bool has_embed(const tn_check *c)
 {
-    return c->y->op->backward_rows != NULL || c->y->op->backward_blocks != NULL;
+    return c->y->op->sparse.backward_rows != NULL || c->y->op->sparse.backward_blocks != NULL;
 }
 
 double tn_check_differences(tn_check *c, uint64_t *n_entries)
@@ -233,20 +233,21 @@ static void backward_once(const tn_check *c)
     tn_node *y = c->y;
     tn_range cols = {0, y->shape.cols};
     restore_gradient(c);
-    if (y->op->backward_cols != NULL) {
-        y->op->backward_cols(y, cols);
+    if (y->op->cols[TN_BACKWARD_COLS] != NULL) {
+        y->op->cols[TN_BACKWARD_COLS](y, cols);
     }
     if (y->op->backward != NULL) {
         y->op->backward(y, (tn_range){0, y->shape.rows});
     }
-    if (y->op->backward_params != NULL) {
-        y->op->backward_params(y, cols);
+    if (y->op->cols[TN_BACKWARD_PARAMS] != NULL) {
+        y->op->cols[TN_BACKWARD_PARAMS](y, cols);
     }
-    for (uint32_t i = 0; y->op->backward_rows != NULL && i < c->batch->sparse.n_blocks; i++) {
-        y->op->backward_rows(y, &c->batch->block[i]);
+    for (uint32_t i = 0; y->op->sparse.backward_rows != NULL && i < c->batch->sparse.n_blocks;
+         i++) {
+        y->op->sparse.backward_rows(y, &c->batch->block[i]);
     }
-    if (y->op->backward_blocks != NULL) {
-        y->op->backward_blocks(y, c->batch->block, c->batch->sparse.n_blocks);
+    if (y->op->sparse.backward_blocks != NULL) {
+        y->op->sparse.backward_blocks(y, c->batch->block, c->batch->sparse.n_blocks);
     }
 }
 

@@ -8,7 +8,8 @@ enum { SEED = 20240607 };
 
 static bool has_backward(const tn_op *op)
 {
-    return op->backward != NULL || op->backward_rows != NULL || op->backward_blocks != NULL;
+    return op->backward != NULL || op->sparse.backward_rows != NULL ||
+           op->sparse.backward_blocks != NULL;
 }
 
 /* Statistics that the batch moves are constants to backward, so they must stand still here. */
@@ -37,7 +38,7 @@ static void check(const tn_op *op, const tn_graph_opts *opts, bool training)
     }
     if (has_backward(op)) {
         assert_true(n_entries > 0);
-        bool is_layout = !opts->no_passes && (op->joins || op->part != NULL);
+        bool is_layout = !opts->no_passes && (op->layout.joins || op->layout.part != NULL);
         if (!is_layout && !tn_check_doubles(&c)) {
             fail_msg("%s: backward does not add to gradients", op->name);
         }

@@ -352,7 +352,7 @@ static void put_batch_norm(onnx *o, const char *out)
     tn_real *plus = TN_NEW_ARRAY(o->arena, tn_real, n);
     const char *scale = joined(o, o->y->name, "scale");
     const char *shift = joined(o, o->y->name, "shift");
-    o->y->op->affine(o->y, by, plus);
+    o->y->op->norm.affine(o->y, by, plus);
     put_tensor(o, scale, IS_FLOAT, 1, (const int64_t[RANK]){n}, by);
     put_tensor(o, shift, IS_FLOAT, 1, (const int64_t[RANK]){n}, plus);
     const char *product = put(o, NULL, "Mul", IN(in_of(o, 0), scale), NULL);
@@ -368,7 +368,7 @@ static const char *standardised(onnx *o, const char *out, const char *x)
     tn_real *by = TN_NEW_ARRAY(o->arena, tn_real, n);
     const char *center = joined(o, o->y->name, "mean");
     const char *scale = joined(o, o->y->name, "scale");
-    o->y->op->running(o->y, (tn_range){0, n}, middle, by);
+    o->y->op->norm.running(o->y, (tn_range){0, n}, middle, by);
     put_tensor(o, center, IS_FLOAT, 1, dims, middle);
     put_tensor(o, scale, IS_FLOAT, 1, dims, by);
     const char *d = put(o, NULL, "Sub", IN(x, center), NULL);

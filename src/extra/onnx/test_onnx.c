@@ -176,7 +176,7 @@ static tn_node *example(tn_graph *g)
  * of one when a graph that trains is finished. */
 static bool never_scores(const tn_op *op)
 {
-    return op->is_loss || op->trains_only || (op->n_in == 0 && op != &tn_op_constant) ||
+    return op->is_loss || op->layout.trains_only || (op->n_in == 0 && op != &tn_op_constant) ||
            op == &tn_op_embed_squares || op == &tn_op_embed_norm;
 }
 

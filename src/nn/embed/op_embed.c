@@ -408,8 +408,8 @@ const tn_op tn_op_embed = {
     .shape = embed_shape,
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
-    .backward_rows = embed_back_rows,
-    .embeds = true,
+    .sparse.backward_rows = embed_back_rows,
+    .sparse.embeds = true,
     .tile = embed_tile,
     .example = {.build = embed_example},
 };
@@ -432,7 +432,7 @@ const tn_op tn_op_embed_fixed = {
     .shape = embed_shape,
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
-    .embeds = true,
+    .sparse.embeds = true,
     .tile = embed_tile,
     .example = {.build = fixed_example},
 };
@@ -562,7 +562,7 @@ const tn_op tn_op_embed_sum = {
     .attr_size = sizeof(tn_embed_list),
     .shape = tn_column_shape,
     .forward = sum_forward,
-    .backward_rows = embed_back_rows, /* all slots have the same column */
+    .sparse.backward_rows = embed_back_rows, /* all slots have the same column */
     .flops = sum_flops,
     .example = {.build = sum_example},
 };

@@ -246,7 +246,7 @@ const tn_op tn_op_embed_fm = {
     .shape = tn_column_shape,
     .state_bytes = fm_state_bytes,
     .forward = fm_forward,
-    .backward_rows = fm_backward_rows,
+    .sparse.backward_rows = fm_backward_rows,
     .flops = fm_flops,
     .example = {.build = fm_example},
 };

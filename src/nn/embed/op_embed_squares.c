@@ -100,7 +100,7 @@ const tn_op tn_op_embed_squares = {
     .example = {.build = squares_example},
     .formula = "y = sum_j (x_j v_j)^2 per slot, side by side",
     .n_in = 1,
-    .backward_rows = squares_backward_rows,
+    .sparse.backward_rows = squares_backward_rows,
     .flops_each = 3,
 };
 

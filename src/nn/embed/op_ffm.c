@@ -641,7 +641,7 @@ const tn_op tn_op_embed_ffm = {
     .shape = tn_column_shape,
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
-    .backward_blocks = embed_backward_blocks,
+    .sparse.backward_blocks = embed_backward_blocks,
     .flops = embed_flops,
     .example = {.build = embed_example},
 };

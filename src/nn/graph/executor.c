@@ -131,37 +131,6 @@ static tn_range even_tile(const tn_node *n, uint32_t tile)
     return (tn_range){from, to < n->shape.cols ? to : n->shape.cols};
 }
 
-typedef enum column_pass {
-    PACK,
-    FORWARD_PART,
-    FORWARD_COLS,
-    PREPARE,
-    BACKWARD_PART,
-    BACKWARD_COLS,
-    BACKWARD_PARAMS,
-} column_pass;
-
-static tn_cols_fn *cols_pass(const tn_node *n, column_pass pass)
-{
-    switch (pass) {
-    case PACK:
-        return n->op->pack;
-    case FORWARD_PART:
-        return n->op->forward_part;
-    case FORWARD_COLS:
-        return n->op->forward_cols;
-    case PREPARE:
-        return n->op->prepare;
-    case BACKWARD_PART:
-        return n->op->backward_part;
-    case BACKWARD_COLS:
-        return n->op->backward_cols;
-    case BACKWARD_PARAMS:
-        return n->op->backward_params;
-    }
-    return NULL;
-}
-
 /* ---- rows of the batch's table ---- */
 
 static bool embeds(const tn_node *n)
@@ -179,7 +148,7 @@ static uint32_t n_blocks_of(const tn_graph *g)
 static uint32_t blocks_together(const tn_graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        if (embeds(g->node[i]) && g->node[i]->op->backward_blocks != NULL) {
+        if (embeds(g->node[i]) && g->node[i]->op->sparse.backward_blocks != NULL) {
             return TN_BLOCKS_TOGETHER;
         }
     }
@@ -198,11 +167,12 @@ static void do_blocks(tn_graph *g, tn_range blocks)
     }
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
-        for (uint32_t k = 0; k < n_blocks && embeds(n) && n->op->backward_rows != NULL; k++) {
-            n->op->backward_rows(n, &block[k]);
+        for (uint32_t k = 0; k < n_blocks && embeds(n) && n->op->sparse.backward_rows != NULL;
+             k++) {
+            n->op->sparse.backward_rows(n, &block[k]);
         }
-        if (embeds(n) && n->op->backward_blocks != NULL) {
-            n->op->backward_blocks(n, block, n_blocks);
+        if (embeds(n) && n->op->sparse.backward_blocks != NULL) {
+            n->op->sparse.backward_blocks(n, block, n_blocks);
         }
     }
     for (uint32_t k = 0; k < n_blocks; k++) {
@@ -219,7 +189,7 @@ typedef struct columns {
     tn_node **node;
     uint32_t n;
     uint32_t n_tiles;
-    column_pass pass;
+    tn_cols_pass pass;
     uint32_t n_blocks;
     uint32_t together; /* blocks of one tile */
 } columns;
@@ -244,8 +214,8 @@ static void do_columns(void *job, uint32_t tile)
         tile -= tiles_of(c->node[i++]);
     }
     tn_lane *lane = tn_team_lane(c->g->opts.team);
-    begin_node(lane, c->node[i], c->pass != FORWARD_PART && c->pass != FORWARD_COLS);
-    cols_pass(c->node[i], c->pass)(c->node[i], even_tile(c->node[i], tile));
+    begin_node(lane, c->node[i], c->pass != TN_FORWARD_PART && c->pass != TN_FORWARD_COLS);
+    c->node[i]->op->cols[c->pass](c->node[i], even_tile(c->node[i], tile));
     end_node(lane, c->node[i]);
 }
 
@@ -278,9 +248,9 @@ static void run_columns(columns *c)
     c->n_tiles = 0;
 }
 
-static void run_columns_of(tn_node *n, column_pass pass)
+static void run_columns_of(tn_node *n, tn_cols_pass pass)
 {
-    if (cols_pass(n, pass) != NULL) {
+    if (n->op->cols[pass] != NULL) {
         run_columns(&(columns){n->graph, &n, 1, tiles_of(n), pass, 0, 1});
     }
 }
@@ -317,7 +287,7 @@ tn_status tn_parts_init(tn_graph *g, tn_error *err)
     size_t most = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const tn_node *n = g->node[i];
-        const bool has = n->place->alive && n->op != NULL && n->op->forward_part != NULL;
+        const bool has = n->place->alive && n->op != NULL && n->op->cols[TN_FORWARD_PART] != NULL;
         const size_t size = has ? TN_PART_SIZE(n->shape.cols) : 0;
         most = size > most ? size : most;
     }
@@ -343,13 +313,13 @@ static void exchange_parts(const tn_node *self)
 /* Statistics over the columns: of this batch, or of the joint one. */
 static void run_statistics_of(tn_node *n, bool backward)
 {
-    column_pass part = backward ? BACKWARD_PART : FORWARD_PART;
-    bool joint = n->graph->feed.peers != NULL && cols_pass(n, part) != NULL;
+    tn_cols_pass part = backward ? TN_BACKWARD_PART : TN_FORWARD_PART;
+    bool joint = n->graph->feed.peers != NULL && n->op->cols[part] != NULL;
     if (joint) {
         run_columns_of(n, part);
         exchange_parts(n);
     }
-    run_columns_of(n, backward ? BACKWARD_COLS : FORWARD_COLS);
+    run_columns_of(n, backward ? TN_BACKWARD_COLS : TN_FORWARD_COLS);
     if (joint) {
         n->graph->parts.all = NULL;
         n->graph->parts.n = 0;
@@ -369,16 +339,16 @@ static bool shares_parameter(const tn_node *n)
 
 /* Runs `pass` of every node of g->order, all tiles in one run as far as that is possible. Gradients
  * of rows wait for the same as those of parameters, so they are tiles of the same run. */
-static void run_all_columns(tn_graph *g, uint32_t n_order, column_pass pass)
+static void run_all_columns(tn_graph *g, uint32_t n_order, tn_cols_pass pass)
 {
     columns c = {.g = g, .node = g->columns, .pass = pass};
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_order; i++) {
         tn_node *node = g->order[i];
-        if (cols_pass(node, pass) == NULL) {
+        if (node->op->cols[pass] == NULL) {
             continue;
         }
-        bool alone = pass == BACKWARD_PARAMS && shares_parameter(node);
+        bool alone = pass == TN_BACKWARD_PARAMS && shares_parameter(node);
         if (alone && c.n > 0) {
             run_columns(&c);
         }
@@ -389,7 +359,7 @@ static void run_all_columns(tn_graph *g, uint32_t n_order, column_pass pass)
             run_columns(&c);
         }
     }
-    c.n_blocks = pass == BACKWARD_PARAMS ? n_blocks_of(g) : 0;
+    c.n_blocks = pass == TN_BACKWARD_PARAMS ? n_blocks_of(g) : 0;
     c.together = blocks_together(g);
     if (c.n + c.n_blocks > 0) {
         run_columns(&c);
@@ -405,9 +375,9 @@ static void sweep_order(tn_graph *g, uint32_t n_order, bool backward)
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_order; i++) {
         tn_node *node = g->order[i];
-        column_pass cols = backward ? BACKWARD_COLS : FORWARD_COLS;
+        tn_cols_pass cols = backward ? TN_BACKWARD_COLS : TN_FORWARD_COLS;
         bool heavy = s.weights > 0 && s.weights + weights_of(node) > SWEEP_WEIGHTS;
-        if (heavy || cols_pass(node, cols) != NULL) {
+        if (heavy || node->op->cols[cols] != NULL) {
             flush(&s);
             run_statistics_of(node, backward);
         }
@@ -426,12 +396,12 @@ static void sweep_forward(tn_graph *g)
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const tn_node *node = g->node[i];
         if (node->place->alive && node->op != NULL &&
-            (g->rows > 0 || node->op->forward_part != NULL)) {
+            (g->rows > 0 || node->op->cols[TN_FORWARD_PART] != NULL)) {
             g->order[n++] = g->node[i];
         }
     }
     if (g->opts.bf16 && !(g->opts.shares && g->packed)) { /* only these products pack */
-        run_all_columns(g, n, PACK);
+        run_all_columns(g, n, TN_PACK);
         g->packed = true;
     }
     sweep_order(g, n, false);
@@ -442,13 +412,14 @@ static void sweep_backward(tn_graph *g)
     uint32_t n = 0;
     for (uint32_t i = g->n_nodes; i-- > 0;) {
         const tn_node *node = g->node[i];
-        if (node->place->runs_backward && (g->rows > 0 || node->op->backward_part != NULL)) {
+        if (node->place->runs_backward &&
+            (g->rows > 0 || node->op->cols[TN_BACKWARD_PART] != NULL)) {
             g->order[n++] = g->node[i];
         }
     }
-    run_all_columns(g, n, PREPARE);
+    run_all_columns(g, n, TN_PREPARE);
     sweep_order(g, n, true);
-    run_all_columns(g, n, BACKWARD_PARAMS);
+    run_all_columns(g, n, TN_BACKWARD_PARAMS);
 }
 
 static void clear_tile(void *job, uint32_t tile)

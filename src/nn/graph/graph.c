@@ -284,7 +284,7 @@ const tn_graph_feed *tn_feed_of(const tn_node *self)
 
 const tn_embed_list *tn_embed_list_of(const tn_node *embed)
 {
-    return embed->op != NULL && embed->op->embeds ? embed->attr : NULL;
+    return embed->op != NULL && embed->op->sparse.embeds ? embed->attr : NULL;
 }
 
 uint32_t tn_max_rows(const tn_node *self)

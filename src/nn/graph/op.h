@@ -158,14 +158,51 @@ typedef struct tn_example {
     tn_node *(*build)(tn_graph *g); /* instead, where not all have one width; or NULL */
 } tn_example;
 
+/* Passes over columns, in the order of a step. Each sees all rows. The two parts are for a batch
+ * that is a part of a joint one (tn_graph_feed.peers): they run before the pass of statistics after
+ * them, which then finds the parts of all peers (peer_column_stats.h), also without rows. */
+typedef enum tn_cols_pass {
+    TN_PACK, /* before any forward, from weights alone */
+    TN_FORWARD_PART,
+    TN_FORWARD_COLS, /* statistics over the batch */
+    TN_PREPARE,      /* before any backward, from weights alone */
+    TN_BACKWARD_PART,
+    TN_BACKWARD_COLS,   /* sums over the batch that `backward` needs */
+    TN_BACKWARD_PARAMS, /* adds to the gradients of parameters: columns of self->grad */
+    TN_COLS_PASSES,
+} tn_cols_pass;
+
+/* Members of norms besides: running values, which are their last parameters. */
+typedef struct tn_norm_op {
+    uint32_t n_states;   /* number of parameters, at the end, that are running values */
+    uint32_t state_rows; /* rows of running values; 0: one, as all other parameters */
+    /* Weights that stay as they are: self as y = x * scale + shift, one of each per column. */
+    void (*affine)(const tn_node *self, tn_real *scale, tn_real *shift);
+    /* Running values that stay as they are: x^ = (x - mean) * rstd, by column. */
+    void (*running)(const tn_node *self, tn_range cols, tn_real *mean, tn_real *rstd);
+} tn_norm_op;
+
+/* Layout instead of work: a join's operands live side by side in its matrix, a part lives in its
+ * operand's from column part(self) on. Both fall back to copies. */
+typedef struct tn_layout_op {
+    bool joins;
+    uint32_t (*part)(const tn_node *self);
+    bool trains_only; /* in forward-only graphs the node is its operand */
+} tn_layout_op;
+
+/* Members of nodes that read rows of the batch's table. Backward is after all other passes. */
+typedef struct tn_sparse_op {
+    bool embeds;                   /* slots side by side: its attr is a tn_embed_list (embed.h) */
+    tn_block_fn *backward_rows;    /* adds to a block of the feed's grads */
+    tn_blocks_fn *backward_blocks; /* instead: to TN_BLOCKS_TOGETHER blocks, the last to fewer */
+} tn_sparse_op;
+
 struct tn_op {
     const char *name;
     const char *formula;       /* one line for --list-ops: "y = x W + b" */
     uint32_t n_in;             /* operands that follow the batch; TN_ANY for one or more */
     const char *const *params; /* names of the parameters after them, NULL-terminated; or NULL */
     uint32_t n_optional;       /* number of these, at the end, that may be missing */
-    uint32_t n_states;         /* number of these, at the end, that are running values */
-    uint32_t state_rows;       /* rows of running values; 0: one, as all other parameters */
     const tn_field *attrs;     /* the operator's own constants as an option table; or NULL */
     size_t attr_size;
     const tn_act *act; /* an activation that a dense layer can do itself; or NULL */
@@ -174,37 +211,17 @@ struct tn_op {
     /* size of self->state, for graph's max_rows; or NULL */
     size_t (*state_bytes)(const tn_node *self);
 
-    /* In this order, each NULL when there is nothing to do. Column passes see all rows. Nodes in a
-     * row that have row passes only are done tile by tile, all of them on one tile after the other;
-     * parameters come when all row passes of the graph are over. */
-    tn_cols_fn *pack;              /* before any forward, from weights alone */
-    tn_cols_fn *forward_cols;      /* statistics over the batch */
-    tn_rows_fn *forward;           /* writes `rows` of self->val */
-    tn_cols_fn *prepare;           /* before any backward, from weights alone */
-    tn_cols_fn *backward_cols;     /* sums over the batch that `backward` needs */
-    tn_rows_fn *backward;          /* adds to the same rows of the operands' grad */
-    tn_cols_fn *backward_params;   /* adds to the gradients of parameters: columns of self->grad */
-    tn_block_fn *backward_rows;    /* after all others: adds to a block of the feed's grads */
-    tn_blocks_fn *backward_blocks; /* instead: to TN_BLOCKS_TOGETHER blocks, the last to fewer */
+    /* Each NULL when there is nothing to do. Nodes in a row that have row passes only are done tile
+     * by tile, all of them on one tile after the other; parameters come when all row passes of the
+     * graph are over. */
+    tn_rows_fn *forward;  /* writes `rows` of self->val */
+    tn_rows_fn *backward; /* adds to the same rows of the operands' grad */
+    tn_cols_fn *cols[TN_COLS_PASSES];
 
-    /* Column passes for a batch that is a part of a joint one (tn_graph_feed.peers): they run
-     * before the two of statistics, which then find the parts of all peers (peer_column_stats.h).
-     * Also without rows. */
-    tn_cols_fn *forward_part;
-    tn_cols_fn *backward_part;
-
-    /* Layout instead of work: a join's operands live side by side in its matrix, a part lives in
-     * its operand's from column part(self) on. Both fall back to copies. */
-    bool joins;
-    uint32_t (*part)(const tn_node *self);
-
-    bool trains_only; /* in forward-only graphs it is its operand */
-    bool is_loss;     /* a loss of each row, from the feed's labels; no part of a model */
-    bool embeds;      /* slots side by side: its attr is a tn_embed_list (nn/graph/embed.h) */
-    /* Weights that stay as they are: self as y = x * scale + shift, one of each per column. */
-    void (*affine)(const tn_node *self, tn_real *scale, tn_real *shift);
-    /* Norms when running values stay as they are: x^ = (x - mean) * rstd, by column. */
-    void (*running)(const tn_node *self, tn_range cols, tn_real *mean, tn_real *rstd);
+    tn_norm_op norm;
+    tn_layout_op layout;
+    tn_sparse_op sparse;
+    bool is_loss; /* a loss of each row, from the feed's labels; no part of a model */
 
     uint32_t (*tile)(const tn_node *self, bool cols); /* size of a tile; NULL: the graph's rule */
     double flops_each; /* forward, of one value of self: multiply-adds times two; 0: 1 */

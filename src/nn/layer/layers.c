@@ -101,9 +101,10 @@ tn_node *tn_layer_of(const tn_net *net, const tn_op *op, const char *layer, cons
     const uint32_t n = tn_params_max(op);
     TN_ASSERT(n < 5);
     for (uint32_t k = 0; k < n; k++) {
-        const bool is_state = k + op->n_states >= n;
+        const bool is_state = k + op->norm.n_states >= n;
         const bool one = strcmp(op->params[k], "gamma") == 0 || strcmp(op->params[k], "var") == 0;
-        tn_shape shape = {is_state && op->state_rows > 0 ? op->state_rows : 1, x->shape.cols};
+        tn_shape shape = {is_state && op->norm.state_rows > 0 ? op->norm.state_rows : 1,
+                          x->shape.cols};
         char suffix[16];
         (void)snprintf(suffix, sizeof suffix, ".%s", op->params[k]);
         in[k + 1] = is_state ? tn_layer_running(net, layer, suffix, shape, one)

@@ -168,8 +168,8 @@ static void pairwise_backward(tn_node *l, tn_range rows)
 const tn_loss tn_loss_pairwise = {
     TN_LOSS_MEMBERS(
         pairwise, "of two rows of a batch with one data.group the larger label shall score higher"),
-    .op.forward_cols = pairwise_forward_cols,
-    .op.backward_cols = pairwise_backward_cols,
+    .op.cols[TN_FORWARD_COLS] = pairwise_forward_cols,
+    .op.cols[TN_BACKWARD_COLS] = pairwise_backward_cols,
     .op.backward = pairwise_backward,
     .op.state_bytes = pairwise_state_bytes,
     .op.formula = "l = mean of sp(z_j - z_i) over the pairs y_i > y_j of the row's group",

@@ -309,5 +309,5 @@ const tn_op tn_op_prelu = {
     .formula = "y = x > 0 ? x : a x, a trained per column",
     .n_in = 1,
     .params = params,
-    .backward_params = prelu_backward_params,
+    .cols[TN_BACKWARD_PARAMS] = prelu_backward_params,
 };

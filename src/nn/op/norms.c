@@ -460,10 +460,11 @@ static const char *const batch_norm_params[] = {"gamma", "beta", "mean", "var", 
 
 /* Members that the two have in common. */
 #define OF_THE_BATCH                                                                               \
-    .n_in = 1, .n_states = 2, .shape = tn_same_shape, .state_bytes = norm_state_bytes,             \
-    .forward_cols = batch_forward_cols, .forward = norm_forward, .forward_part = moments_part,     \
-    .backward_part = batch_backward_part, .backward_cols = batch_backward_cols,                    \
-    .backward = norm_backward, .running = batch_running
+    .n_in = 1, .norm.n_states = 2, .shape = tn_same_shape, .state_bytes = norm_state_bytes,        \
+    .cols[TN_FORWARD_COLS] = batch_forward_cols, .forward = norm_forward,                          \
+    .cols[TN_FORWARD_PART] = moments_part, .cols[TN_BACKWARD_PART] = batch_backward_part,          \
+    .cols[TN_BACKWARD_COLS] = batch_backward_cols, .backward = norm_backward,                      \
+    .norm.running = batch_running
 
 const tn_op tn_op_batch_norm = {
     .name = "batch_norm",
@@ -471,7 +472,7 @@ const tn_op tn_op_batch_norm = {
     .formula = "y = gamma (x - mean) / sqrt(var + epsilon) + beta",
     .params = batch_norm_params,
     TN_OP_ATTRS(batch_norm_attrs, tn_batch_norm_attr),
-    .affine = batch_norm_affine,
+    .norm.affine = batch_norm_affine,
     .flops_each = 8,
     .example = {.cols = 5, .attr = &(const tn_batch_norm_attr){1e-5, 0.9, true}},
 };
@@ -563,16 +564,16 @@ const tn_op tn_op_data_norm = {
     .n_in = 1,
     .params = data_norm_params,
     TN_OP_ATTRS(data_norm_attrs, tn_data_norm_attr),
-    .n_states = 1,
-    .state_rows = 6,
+    .norm.n_states = 1,
+    .norm.state_rows = 6,
     .shape = tn_same_shape,
     .state_bytes = norm_state_bytes,
-    .forward_cols = data_norm_forward_cols,
+    .cols[TN_FORWARD_COLS] = data_norm_forward_cols,
     .forward = norm_forward,
-    .forward_part = moments_part,
-    .backward_cols = data_norm_backward_cols,
+    .cols[TN_FORWARD_PART] = moments_part,
+    .cols[TN_BACKWARD_COLS] = data_norm_backward_cols,
     .backward = norm_backward,
-    .running = data_running,
+    .norm.running = data_running,
     .flops_each = 8,
     .example = {.cols = 5, .attr = &(const tn_data_norm_attr){1e-5, 1e6}},
 };
@@ -664,13 +665,13 @@ const tn_op tn_op_zscore = {
     .n_in = 1,
     .params = zscore_params,
     TN_OP_ATTRS(zscore_attrs, tn_zscore_attr),
-    .n_states = 1,
-    .state_rows = 6,
+    .norm.n_states = 1,
+    .norm.state_rows = 6,
     .shape = tn_same_shape,
     .state_bytes = norm_state_bytes,
-    .forward_part = zscore_forward_part,
-    .forward_cols = zscore_forward_cols,
+    .cols[TN_FORWARD_PART] = zscore_forward_part,
+    .cols[TN_FORWARD_COLS] = zscore_forward_cols,
     .forward = zscore_forward,
-    .running = zscore_running,
+    .norm.running = zscore_running,
     .example = {.cols = 3, .attr = &(const tn_zscore_attr){1e6}},
 };

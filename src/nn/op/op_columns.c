@@ -80,7 +80,7 @@ const tn_op tn_op_concat = {
     .example = {.build = concat_example},
     .formula = "y = [a b ..]",
     .n_in = TN_ANY,
-    .joins = true,
+    .layout.joins = true,
     .flops = no_flops,
 };
 
@@ -139,7 +139,7 @@ const tn_op tn_op_slice = {
     .formula = "y = columns first .. first + cols of x",
     .n_in = 1,
     TN_OP_ATTRS(slice_attrs, tn_slice_attr),
-    .part = slice_part,
+    .layout.part = slice_part,
     .flops = no_flops,
 };
 

@@ -102,7 +102,7 @@ const tn_op tn_op_cross = {
     .n_in = 2,
     .params = cross_params,
     .state_bytes = cross_state_bytes,
-    .backward_params = cross_backward_params,
+    .cols[TN_BACKWARD_PARAMS] = cross_backward_params,
     .flops_each = 5,
 };
 

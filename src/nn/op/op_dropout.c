@@ -114,5 +114,5 @@ const tn_op tn_op_dropout = {
     TN_OP_ATTRS(attrs, tn_dropout_attr),
     .example = {.cols = 7, .attr = &(const tn_dropout_attr){0.3}},
     .state_bytes = dropout_state_bytes,
-    .trains_only = true,
+    .layout.trains_only = true,
 };

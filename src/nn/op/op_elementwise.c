@@ -198,5 +198,5 @@ const tn_op tn_op_bias = {
     .formula = "y = x + b",
     .n_in = 1,
     .params = bias_params,
-    .backward_params = bias_backward_params,
+    .cols[TN_BACKWARD_PARAMS] = bias_backward_params,
 };

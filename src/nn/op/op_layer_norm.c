@@ -124,6 +124,6 @@ const tn_op tn_op_layer_norm = {
     .params = params,
     TN_OP_ATTRS(attrs, tn_layer_norm_attr),
     .state_bytes = layer_norm_state_bytes,
-    .backward_params = layer_norm_backward_params,
+    .cols[TN_BACKWARD_PARAMS] = layer_norm_backward_params,
     .flops_each = 8,
 };

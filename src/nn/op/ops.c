@@ -29,8 +29,8 @@ const tn_op *tn_op_find(const char *name)
 /* Rows of parameter `k` in a node of tn_same_shape. */
 static uint32_t param_rows(const tn_op *op, uint32_t k)
 {
-    bool is_state = k + op->n_states >= tn_params_max(op);
-    return is_state && op->state_rows > 0 ? op->state_rows : 1;
+    bool is_state = k + op->norm.n_states >= tn_params_max(op);
+    return is_state && op->norm.state_rows > 0 ? op->norm.state_rows : 1;
 }
 
 tn_shape tn_same_shape(const tn_node *y)
@@ -68,7 +68,7 @@ tn_node *tn_op_example(tn_graph *g, const tn_op *op)
     TN_ASSERT(n + n_params <= IN_MAX);
     for (uint32_t k = 0; k < n_params; k++) {
         tn_shape shape = {param_rows(op, k), cols};
-        in[n++] = k + op->n_states < n_params
+        in[n++] = k + op->norm.n_states < n_params
                       ? tn_param(g, NULL, NULL, shape, (tn_init){.kind = TN_INIT_CONSTANT})
                       : tn_running(g, NULL, NULL, shape, 0);
     }

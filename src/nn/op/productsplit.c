@@ -37,10 +37,10 @@ static void find_shared(const tn_node *n, uint32_t first, uint32_t cols, bool *o
     }
     if (n->op == &tn_op_numeric) {
         memcpy(out, shared->numeric + first, cols);
-    } else if (n->op != NULL && n->op->part != NULL) {
-        find_shared(n->in[0], n->op->part(n) + first, cols, out);
+    } else if (n->op != NULL && n->op->layout.part != NULL) {
+        find_shared(n->in[0], n->op->layout.part(n) + first, cols, out);
     }
-    for (uint32_t k = 0, at = 0; n->op != NULL && n->op->joins && k < n->n_in; k++) {
+    for (uint32_t k = 0, at = 0; n->op != NULL && n->op->layout.joins && k < n->n_in; k++) {
         const tn_node *x = n->in[k];
         uint32_t from = at > first ? at : first;
         uint32_t end = at + x->shape.cols < first + cols ? at + x->shape.cols : first + cols;

@@ -66,7 +66,7 @@ static void fold_values(tn_node *norm, const tn_node *w, const tn_node *b, tn_no
     uint32_t cols = w->shape.cols;
     tn_real *scale = tn_alloc(2 * (size_t)cols, sizeof *scale, "folding a norm");
     tn_real *shift = scale + cols;
-    norm->op->affine(norm, scale, shift);
+    norm->op->norm.affine(norm, scale, shift);
     for (uint32_t c = 0; c < cols; c++) {
         for (size_t r = 0; r < w->shape.rows; r++) {
             folded[0]->val[r * cols + c] = w->val[r * cols + c] * scale[c];
@@ -118,7 +118,7 @@ static folding *find_foldings(tn_graph *g, uint32_t *count)
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_nodes; i++) {
         tn_node *norm = g->node[i];
-        if (!norm->place->alive || norm->op == NULL || norm->op->affine == NULL) {
+        if (!norm->place->alive || norm->op == NULL || norm->op->norm.affine == NULL) {
             continue;
         }
         tn_node *product = product_before(g, norm);

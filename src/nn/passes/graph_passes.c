@@ -83,7 +83,7 @@ static void pass_rest(tn_graph *g)
         tn_node *n = g->node[i];
         for (uint32_t k = 0; k < n->n_in; k++) {
             tn_node *x = n->in[k];
-            while (x->op != NULL && x->op->trains_only) {
+            while (x->op != NULL && x->op->layout.trains_only) {
                 x = x->in[0];
             }
             n->in[k] = x;
@@ -101,7 +101,7 @@ static bool upstream(const tn_node *n)
     if (n->op == NULL) {
         return n->place->wants_grad;
     }
-    bool any = n->op->backward_rows != NULL || n->op->backward_blocks != NULL;
+    bool any = n->op->sparse.backward_rows != NULL || n->op->sparse.backward_blocks != NULL;
     for (uint32_t k = 0; (any || n->op->backward != NULL) && k < n->n_in; k++) {
         any |= n->in[k]->place->wants_grad;
     }
@@ -154,10 +154,10 @@ static void pass_place(tn_graph *g)
         if (!n->place->alive || n->op == NULL) {
             continue;
         }
-        if (n->op->joins) {
+        if (n->op->layout.joins) {
             place_operands(n);
-        } else if (n->op->part != NULL) {
-            place_inside(n, n->in[0], n->op->part(n));
+        } else if (n->op->layout.part != NULL) {
+            place_inside(n, n->in[0], n->op->layout.part(n));
         }
     }
 }

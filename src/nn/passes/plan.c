@@ -55,7 +55,7 @@ static uint64_t params_of(const tn_graph *g, const tn_node *n)
 /* Read and written by the node itself; a node that lies inside another's matrix costs nothing. */
 static double bytes_of(const tn_node *n)
 {
-    if (n->op->joins || n->op->part != NULL) {
+    if (n->op->layout.joins || n->op->layout.part != NULL) {
         return 0;
     }
     double cols = n->shape.cols;

@@ -30,8 +30,8 @@ static bool is_constant(const tn_node *n)
 static bool is_plain(const tn_node *n)
 {
     const tn_op *op = n->op;
-    return op != NULL && op->forward != NULL && op->forward_cols == NULL && op->params == NULL &&
-           op->state_bytes == NULL && !op->trains_only && !op->is_loss;
+    return op != NULL && op->forward != NULL && op->cols[TN_FORWARD_COLS] == NULL &&
+           op->params == NULL && op->state_bytes == NULL && !op->layout.trains_only && !op->is_loss;
 }
 
 static bool has_constants(const tn_node *n)
