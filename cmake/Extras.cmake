@@ -17,6 +17,7 @@ set(tnet_lists
   train/begin/weight_sources.def train/begin/import.c
   train/config/export_files.def train/config/export_files.c
   train/config/sections.def train/config/run.c
+  train/group/groups.def train/group/ranks.c
   train/run/modules.def train/run/module.c
   train/report/eval_pages.def train/report/eval_pages.c
   cli/data_tools.def cli/tnet_data.c)

@@ -1,14 +1,15 @@
 /* local.c - what --peers means, and the start of this program once per rank. */
 #include "cli/local.h"
 
+#include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "cli/children.h"
 #include "cli/terminal.h"
 #include "config/diag.h"
-#include "train/config/rank.h"
-#include "train/peers/peers.h"
+#include "train/config/run.h"
+#include "train/group/ranks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,7 +112,7 @@ tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err)
     TN_ASSERT(tn_local_is_group(l));
     TN_TRY(check_launcher(l, err));
     TN_TRY(check_config(l->options->words.item[0], err));
-    TN_TRY(tn_rank_prepare(&s->run, l->peers, l->folder, err));
+    TN_TRY(tn_group_built()->prepare(&s->run, l->peers, l->folder, err));
     const tn_children_opts opts = {
         .path = own_path(path),
         .words = tn_local_words(l, &s->run, s->arena).item,
@@ -133,10 +134,10 @@ static void decline(const tn_local_group *l, tn_setup *s)
         return;
     }
     if (s->run.cluster.membership == NULL) {
-        tn_status status = tn_rank_find(&b, s->tree, &s->run, l->folder, NULL);
+        tn_status status = tn_group_built()->find_rank(&b, s->tree, &s->run, l->folder, NULL);
         (void)status; /* it is a group, or is not */
     }
-    tn_peers_decline(&s->run, TN_E_CONFIG, tn_text_str(&s->diag.text));
+    tn_group_built()->decline(&s->run, TN_E_CONFIG, tn_text_str(&s->diag.text));
     tn_diag_done(&ignored);
 }
 
@@ -156,7 +157,7 @@ tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err)
         tn_run_check_group(&s->binder, s->tree, &s->run);
         return tn_diag_check(&s->diag, err);
     }
-    tn_status status = tn_rank_find(&s->binder, s->tree, &s->run, l->folder, err);
+    tn_status status = tn_group_built()->find_rank(&s->binder, s->tree, &s->run, l->folder, err);
     if (status != TN_OK) {
         decline(l, s);
         return status;

@@ -19,7 +19,7 @@ typedef struct tn_local_group {
     const tn_options *options; /* must outlive */
     uint32_t peers;            /* TN_UNSET_U32: not given */
     uint32_t threads;          /* --threads of each; 0: not given, or there is no such option */
-    const char *folder;        /* as in train/config/rank.h */
+    const char *folder;        /* as in train/group/ranks.h */
 } tn_local_group;
 
 #define TN_LOCAL_HELP "start N processes on this machine, as one group (~: cluster.peers)"

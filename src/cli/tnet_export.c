@@ -12,8 +12,7 @@
 #include "train/config/days.h"
 #include "train/export/export.h"
 #include "train/export/export_upload.h"
-#include "train/peers/peers.h"
-#include "train/run/follower.h"
+#include "train/group/ranks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -146,7 +145,7 @@ static tn_status fetch_base(const tn_setup *s, const export_flags *f, const tn_e
     }
     const tn_status status = tn_export_fetch_base(t, f->delta_from, err);
     if (status != TN_OK) {
-        tn_peers_decline(&s->run, status, err->text);
+        tn_group_built()->decline(&s->run, status, err->text);
     }
     return status;
 }
@@ -198,7 +197,7 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
     if (status == TN_OK && s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = tn_signals_watch_stop(),
                                 .told_elsewhere = &s->told_elsewhere};
-        status = tn_follower_serve(s->plan, &s->text, &watch, NULL, &s->binder, err);
+        status = tn_group_built()->serve(s->plan, &s->text, &watch, NULL, &s->binder, err);
     } else if (status == TN_OK) {
         status = export_to(s, f, &target, err);
     }

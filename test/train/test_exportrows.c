@@ -5,7 +5,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/export/exportrows.h"
 #include "train/exportkit.h"
-#include "train/run/follower.h"
+#include "train/peers/follower.h"
 #include "train/step/watch.h"
 
 #include <pthread.h>

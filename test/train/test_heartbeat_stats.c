@@ -1,6 +1,6 @@
 /* test_heartbeat_stats.c - what heartbeats say of a rank: its speed, what it does, what signals
  * want. */
-#include "train/run/heartbeat_stats.h"
+#include "train/peers/heartbeat_stats.h"
 
 #include "base/core/clock.h"
 #include "support/test.h"

@@ -6,6 +6,7 @@
 #include "metrics/metrics_pack.h"
 #include "nn/graph/params.h"
 #include "support/test.h"
+#include "train/eval/evaluate.h"
 #include "train/rankkit.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
@@ -31,7 +32,8 @@ typedef struct other {
 
 typedef struct fixture {
     rankkit k;
-    tn_leader *lead;
+    tn_ranks ranks;
+    tn_leader *lead; /* of these */
     other other[RANKKIT_MAX];
     tn_metrics_opts kinds;
     tn_metrics *metrics; /* of three rows */
@@ -90,11 +92,13 @@ static void start(fixture *f, uint32_t n)
     memset(f, 0, sizeof *f);
     rankkit_open(&f->k, n, NULL, NULL);
     make_metrics(f);
-    assert_ok(tn_leader_open(&f->lead, f->k.w[0], &rankkit_text, NULL, NULL, &err), err.text);
+    const tn_ranks_opts opts = {.worker = f->k.w[0], .text = &rankkit_text};
+    assert_ok(tn_ranks_open(&f->ranks, &opts, &err), err.text);
+    f->lead = f->ranks.self;
     for (uint32_t r = 1; r < n; r++) {
         rankkit_listen(&f->k, r);
     }
-    assert_int_equal(tn_leader_form(f->lead, NULL, &err), TN_OK);
+    assert_int_equal(f->ranks.ops->form(f->lead, NULL, &err), TN_OK);
     for (uint32_t r = 1; r < n; r++) {
         assert_int_equal(tn_peers_form(f->k.peers[r], NULL, &err), TN_OK);
         f->other[r] = (other){
@@ -126,7 +130,7 @@ static void leave(fixture *f)
 /* The run went well: all others have been dismissed with a BYE. */
 static void end_well(fixture *f)
 {
-    assert_false(tn_leader_close(f->lead, TN_OK, ""));
+    assert_false(f->ranks.ops->close(f->lead, TN_OK, ""));
     join(f);
     for (uint32_t r = 1; r < f->k.n; r++) {
         assert_int_equal(f->other[r].status, TN_OK);
@@ -142,7 +146,7 @@ TEST(all_load_and_start_as_rank_0_says)
     seat(&f);
     const tn_worker *w = f.k.w[0];
     tn_worker_set_prior(f.k.w[0], .25);
-    assert_int_equal(tn_leader_load(f.lead, "runs/x/ckpt-3", &err), TN_OK);
+    assert_int_equal(f.ranks.ops->load(f.lead, "runs/x/ckpt-3", &err), TN_OK);
     const tn_leader_begin fresh = {.epoch = 4, .is_fresh = true, .lr_scale = .5};
     const tn_leader_begin later = {.epoch = 5, .lr_scale = .25};
     assert_int_equal(tn_leader_start(f.lead, &fresh, &err), TN_OK);
@@ -201,7 +205,8 @@ TEST(a_rank_that_does_not_say_where_it_stands_is_told)
     assert_int_equal(tn_metrics_new(&whole, &f.kinds, &err), TN_OK);
     assert_int_equal(tn_leader_sum(f.lead, &own, f.metrics, whole, &totals, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 1 does not say where it stands");
-    assert_false(tn_leader_close(f.lead, TN_E_PEER, err.text)); /* it is rank 0 that tells that */
+    assert_false(
+        f.ranks.ops->close(f.lead, TN_E_PEER, err.text)); /* it is rank 0 that tells that */
     join(&f);
     assert_int_equal(f.other[1].status, TN_E_PEER);
     tn_metrics_free(whole);
@@ -215,9 +220,9 @@ TEST(an_order_that_fails_ends_the_run_where_it_failed)
     start(&f, 3);
     f.other[2].fails = "runs/x";
     seat(&f);
-    assert_int_equal(tn_leader_load(f.lead, "runs/x", &err), TN_E_CKPT);
+    assert_int_equal(f.ranks.ops->load(f.lead, "runs/x", &err), TN_E_CKPT);
     assert_string_equal(err.text, "rank 2: no such file");
-    assert_true(tn_leader_close(f.lead, TN_E_CKPT, err.text));
+    assert_true(f.ranks.ops->close(f.lead, TN_E_CKPT, err.text));
     join(&f);
     for (uint32_t r = 1; r < 3; r++) {
         assert_int_equal(f.other[r].status, TN_E_CKPT);
@@ -225,9 +230,4 @@ TEST(an_order_that_fails_ends_the_run_where_it_failed)
         assert_true(tn_group_is_reported_elsewhere(f.other[r].group) == (r != 2));
     }
     leave(&f);
-}
-
-TEST(nobody_leads_nothing)
-{
-    assert_false(tn_leader_close(NULL, TN_E_DATA, "x"));
 }

@@ -11,8 +11,8 @@
 #include "train/eval/predict.h"
 #include "train/golden.h"
 #include "train/grouprun.h"
+#include "train/peers/follower.h"
 #include "train/report/eval_result.h"
-#include "train/run/follower.h"
 #include "train/step/model_plan.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"
@@ -115,11 +115,10 @@ static tn_status limited(void *arg, const tn_scores *scores, tn_error *err)
     return TN_OK;
 }
 
-static tn_status evaluate_as(tn_worker *w, tn_leader *lead, const tn_eval_request *request,
+static tn_status evaluate_as(tn_worker *w, const tn_ranks *r, const tn_eval_request *request,
                              tn_evaluation *out, tn_error *err)
 {
-    return lead != NULL ? tn_leader_evaluate(lead, "data", request, out, err)
-                        : tn_evaluate(w, request, out, err);
+    return r->ops->evaluate(r->self, w, "data", request, out, err);
 }
 
 static tn_status tell(seat *s, tn_evaluation *e, tn_error *err)
@@ -133,7 +132,7 @@ static tn_status tell(seat *s, tn_evaluation *e, tn_error *err)
 }
 
 /* Values of nodes, of every row. */
-static tn_status fetch(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
+static tn_status fetch(seat *s, tn_worker *w, const tn_ranks *r, tn_error *err)
 {
     char file[TN_PATH_SIZE];
     tn_fetch *f = NULL;
@@ -145,7 +144,7 @@ static tn_status fetch(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
                                      .sink = tn_fetch_sink,
                                      .sink_arg = f,
                                      .fetch = &nodes};
-    tn_status status = evaluate_as(w, lead, &request, &e, err);
+    tn_status status = evaluate_as(w, r, &request, &e, err);
     tn_evaluation_done(&e);
     if (status != TN_OK) {
         tn_fetch_abandon(f);
@@ -155,7 +154,7 @@ static tn_status fetch(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
     return tn_file_read_all(file, 1 << 20, &s->g->fetched, err);
 }
 
-static tn_status judge(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
+static tn_status judge(seat *s, tn_worker *w, const tn_ranks *r, tn_error *err)
 {
     char file[TN_PATH_SIZE];
     tn_predictions *p = NULL;
@@ -167,7 +166,7 @@ static tn_status judge(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
         request.sink = tn_predictions_sink;
         request.sink_arg = p;
     }
-    tn_status status = evaluate_as(w, lead, &request, &e, err);
+    tn_status status = evaluate_as(w, r, &request, &e, err);
     if (status == TN_OK) {
         status = tell(s, &e, err);
     }
@@ -187,48 +186,45 @@ static tn_status judge(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
 }
 
 /* An evaluation that ends before it is over leaves the group good for another. */
-static tn_status give_up(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
+static tn_status give_up(seat *s, tn_worker *w, const tn_ranks *r, tn_error *err)
 {
     uint32_t left = s->g->gives_up_after;
     tn_evaluation e = {0};
     const tn_eval_request request = {.paths = &s->paths, .sink = limited, .sink_arg = &left};
-    assert_int_equal(evaluate_as(w, lead, &request, &e, err), TN_E_STOPPED);
+    assert_int_equal(evaluate_as(w, r, &request, &e, err), TN_E_STOPPED);
     assert_null(e.metrics);
     return TN_OK;
 }
 
-static tn_status lead_all(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
+static tn_status lead_all(seat *s, tn_worker *w, const tn_ranks *r, tn_error *err)
 {
     tn_saved which;
     char path[TN_PATH_SIZE];
-    if (lead != NULL) {
-        TN_TRY(tn_leader_form(lead, NULL, err));
-    }
+    TN_TRY(r->ops->form(r->self, NULL, err));
     TN_TRY(tn_checkpoint_load(run_dir, w, &which, err));
     (void)snprintf(path, sizeof path, "%s/%s", run_dir, which.name);
-    if (lead != NULL) {
-        TN_TRY(tn_leader_load(lead, path, err));
-    }
+    TN_TRY(r->ops->load(r->self, path, err));
     if (s->g->gives_up_after > 0) {
-        TN_TRY(give_up(s, w, lead, err));
+        TN_TRY(give_up(s, w, r, err));
     }
-    return s->g->fetches ? fetch(s, w, lead, err) : judge(s, w, lead, err);
+    return s->g->fetches ? fetch(s, w, r, err) : judge(s, w, r, err);
 }
 
 static tn_status lead_group(seat *s, const tn_binder *b, tn_error *err)
 {
     tn_worker *w = NULL;
-    tn_leader *lead = NULL;
+    tn_ranks ranks = tn_ranks_alone;
     const tn_worker_opts opts = {
         .compares = true, .fetch = nodes.item, .n_fetch = s->g->fetches ? nodes.n : 0};
     tn_status status = tn_worker_new(&w, s->plan, &opts, b, err);
-    if (status == TN_OK && s->g->n > 1) {
-        status = tn_leader_open(&lead, w, &text, NULL, NULL, err);
+    if (status == TN_OK) {
+        const tn_ranks_opts how = {.worker = w, .text = &text};
+        status = tn_ranks_open(&ranks, &how, err);
     }
     if (status == TN_OK) {
-        status = lead_all(s, w, lead, err);
+        status = lead_all(s, w, &ranks, err);
     }
-    tn_leader_close(lead, status, err->text);
+    (void)ranks.ops->close(ranks.self, status, err->text);
     tn_worker_free(w);
     return status;
 }
@@ -242,7 +238,7 @@ static void *run(void *arg)
     tn_binder b = {.arena = s->arena, .diag = &diag};
     tn_error err = {0};
     const tn_watch watch = {0};
-    const tn_follower_data data = {&s->paths, g->fetches ? &nodes : NULL};
+    const tn_rank_data data = {&s->paths, g->fetches ? &nodes : NULL};
     plan(s);
     g->status[s->rank] = s->rank == 0 ? lead_group(s, &b, &err)
                                       : tn_follower_serve(s->plan, &text, &watch, &data, &b, &err);

@@ -1,5 +1,5 @@
 /* test_peer_progress.c - what rank 0 tells of a run is of all ranks. */
-#include "train/report/peer_progress.h"
+#include "train/peers/peer_progress.h"
 
 #include "base/codec/json.h"
 #include "base/file/file.h"
@@ -50,7 +50,7 @@ static void report(tn_peer_progress *r, uint32_t rank, uint64_t number, uint32_t
 
 static void assert_total(tn_peer_progress *r, uint32_t rounds, uint32_t ranks)
 {
-    tn_peer_progress_sums sums;
+    tn_ranks_sums sums;
     tn_metrics *m FREED(tn_metrics_free) = coarse();
     tn_metrics *expected FREED(tn_metrics_free) = coarse();
     fill(expected, rounds);
@@ -87,7 +87,7 @@ TEST(what_is_no_report_does_not_count)
     const tn_report_note note = {.number = 2, .samples = 99, .metrics = {"scores", 6}};
     tn_peer_progress_take(r, 1, &note);
     report(r, 1, 1, 5);
-    tn_peer_progress_sums sums;
+    tn_ranks_sums sums;
     tn_peer_progress_sums_of(r, &sums);
     assert_int_equal(sums.rows, 2 * SCORES);
     report(r, 1, 2, 4);
@@ -105,7 +105,7 @@ TEST(of_two_epochs_the_newer_one_counts)
     const tn_note_bytes scores = {packed.data, packed.size};
     const tn_report_note old = {.number = 1, .epoch = 3, .records = 7, .bad = 2, .metrics = scores};
     const tn_report_note now = {.number = 1, .epoch = 4, .records = 5, .bad = 1, .metrics = scores};
-    tn_peer_progress_sums sums;
+    tn_ranks_sums sums;
     tn_peer_progress_take(r, 1, &old);
     tn_peer_progress_take(r, 2, &now);
     tn_peer_progress_sums_of(r, &sums);

@@ -23,19 +23,19 @@ TEST(values_flow_from_the_beginning_to_the_end)
         rankkit_form(&k);
         for (uint32_t r = 0; r < n; r++) {
             assert_null(k.w[r]->client.ops);
-            assert_null(k.w[r]->peek);
+            assert_ptr_equal(k.w[r]->peek.self, &k.w[r]->shard);
             assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK);
             const void *client = k.w[r]->client.self;
             assert_ptr_equal(k.w[r]->client.ops, &tn_client_sync);
             assert_non_null(client);
-            assert_non_null(k.w[r]->peek);
+            assert_ptr_not_equal(k.w[r]->peek.self, &k.w[r]->shard);
             assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK); /* once is enough */
             assert_ptr_equal(k.w[r]->client.self, client);
             assert_int_equal(tn_group_check(tn_peers_group(k.peers[r]), &err), TN_OK);
         }
         tn_peers_close(k.peers[n - 1]); /* the worker has nobody to ask any more */
         k.peers[n - 1] = NULL;
-        assert_null(k.w[n - 1]->peek);
+        assert_null(k.w[n - 1]->peek.self);
         assert_null(k.w[n - 1]->client.ops);
     }
 }

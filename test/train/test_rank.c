@@ -7,8 +7,8 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/config/config.h"
-#include "train/config/rank.h"
 #include "train/config/run.h"
+#include "train/group/ranks.h"
 
 typedef struct seat {
     tn_arena *arena;
@@ -45,7 +45,7 @@ static tn_status find(seat *s, const char *const *overrides)
     assert_non_null(s->tree);
     tn_run_bind(&s->b, s->tree, &s->run);
     assert_int_equal(s->diag.n_errors, 0);
-    return tn_rank_find(&s->b, s->tree, &s->run, NULL, &s->err);
+    return tn_group_built()->find_rank(&s->b, s->tree, &s->run, NULL, &s->err);
 }
 
 static void done(seat *s)
@@ -117,17 +117,17 @@ TEST(a_folder_that_is_in_use_is_refused_before_anybody_starts)
     TMPDIR(dir);
     run.run.dir = dir;
     (void)snprintf(sockets, sizeof sockets, "%s/eval/sockets", dir);
-    assert_int_equal(tn_rank_prepare(&run, 2, NULL, &err), TN_OK);
+    assert_int_equal(tn_group_built()->prepare(&run, 2, NULL, &err), TN_OK);
     assert_int_equal(tn_lock_take(&lock, dir, 1, &err), TN_OK);
-    assert_int_equal(tn_rank_prepare(&run, 2, NULL, &err), TN_E_CKPT);
+    assert_int_equal(tn_group_built()->prepare(&run, 2, NULL, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "' is in use by pid "));
-    assert_int_equal(tn_rank_prepare(&run, 2, "eval", &err),
+    assert_int_equal(tn_group_built()->prepare(&run, 2, "eval", &err),
                      TN_OK); /* whoever trains hinders nobody */
     tn_lock_release(lock);
     assert_int_equal(tn_dir_make(sockets, &err), TN_OK);
     assert_int_equal(tn_lock_name(&lock, sockets, "3.lock", &err), TN_OK);
-    assert_int_equal(tn_rank_prepare(&run, 2, NULL, &err), TN_OK);
-    assert_int_equal(tn_rank_prepare(&run, 2, "eval", &err), TN_E_CKPT);
+    assert_int_equal(tn_group_built()->prepare(&run, 2, NULL, &err), TN_OK);
+    assert_int_equal(tn_group_built()->prepare(&run, 2, "eval", &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "in use by another group of processes: '3.lock' is locked"));
     tn_lock_release(lock);
 }

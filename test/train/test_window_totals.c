@@ -67,26 +67,35 @@ TEST(a_record_holds_what_passed_since_the_one_before)
     tn_window_totals_done(&w);
 }
 
-/* What one rank reports: that many rows, half of them clicks, each of loss .25. */
-static void report(tn_peer_progress *r, uint64_t number, uint32_t rows)
+/* What other ranks have reported so far. */
+typedef struct others {
+    tn_ranks_sums sums;
+    tn_metrics *scores;
+} others;
+
+static void sums_of(void *self, tn_ranks_sums *out)
+{
+    *out = ((const others *)self)->sums;
+}
+
+static tn_status scores_of(void *self, tn_metrics *m, tn_error *err)
+{
+    tn_metrics_clear(m);
+    return tn_metrics_merge(m, ((const others *)self)->scores, err);
+}
+
+/* They have that many more rows, half of them clicks, each of loss .25. */
+static void report(others *o, uint32_t rows)
 {
     static const float logit[] = {-1, 1};
     static const float label[] = {0, 1};
     const tn_scored pair = {.n = 2, .logit = logit, .label = label};
-    tn_metrics *m = NULL;
-    tn_text packed CLEANUP(tn_text_done) = {0};
-    assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.coarse = true}, NULL), TN_OK);
     for (uint32_t i = 0; i < rows; i += 2) {
-        assert_int_equal(tn_metrics_add(m, &pair, NULL), TN_OK);
+        assert_int_equal(tn_metrics_add(o->scores, &pair, NULL), TN_OK);
     }
-    tn_metrics_pack(m, &packed);
-    const tn_report_note note = {.number = number,
-                                 .samples = rows,
-                                 .loss_sum = .25 * rows,
-                                 .weight_sum = rows,
-                                 .metrics = {packed.data, packed.size}};
-    tn_peer_progress_take(r, 1, &note);
-    tn_metrics_free(m);
+    o->sums.rows += rows;
+    o->sums.loss += .25 * rows;
+    o->sums.weight += rows;
 }
 
 TEST(other_ranks_count_in_the_window_in_which_they_report)
@@ -96,20 +105,21 @@ TEST(other_ranks_count_in_the_window_in_which_they_report)
     const tn_scored rows = {.n = 4, .logit = logit, .label = label};
     const tn_step_turn turn = {.learned = {.loss = 1}, .weight = 4};
     const tn_window_step step = {.turn = &turn, .joint = 4};
-    tn_peer_progress *others = NULL;
+    static const tn_ranks_ops ops = {.sums = sums_of, .scores = scores_of};
+    others all = {0};
+    const tn_ranks ranks = {&ops, &all};
     tn_window_totals w;
-    assert_int_equal(tn_peer_progress_new(&others, 2, &(tn_metrics_opts){.sampling = 1}, NULL),
+    assert_int_equal(tn_metrics_new(&all.scores, &(tn_metrics_opts){.coarse = true}, NULL), TN_OK);
+    assert_int_equal(tn_window_totals_init(&w, &(tn_metrics_opts){.sampling = 1}, &ranks, 10, NULL),
                      TN_OK);
-    assert_int_equal(tn_window_totals_init(&w, &(tn_metrics_opts){.sampling = 1}, others, 10, NULL),
-                     TN_OK);
-    report(others, 1, 12);
+    report(&all, 12);
     tn_window_totals_add(&w, &step);
     assert_int_equal(tn_metrics_add(w.metrics, &rows, NULL), TN_OK);
     assert_int_equal(tn_window_totals_hear(&w, NULL), TN_OK);
     assert_int_equal(tn_metrics_rows(tn_window_totals_metrics(&w)), 16);
     assert_true(figure(&w, 11, "rows_per_s") == 16 && figure(&w, 11, "loss") == (4 + 3) / 16.);
     tn_window_totals_clear(&w, 11);
-    report(others, 2, 16); /* four more */
+    report(&all, 4);
     tn_window_totals_add(&w, &step);
     assert_int_equal(tn_metrics_add(w.metrics, &rows, NULL), TN_OK);
     assert_int_equal(tn_window_totals_hear(&w, NULL), TN_OK);
@@ -119,5 +129,5 @@ TEST(other_ranks_count_in_the_window_in_which_they_report)
     const double auc = 9 / 15.; /* the clicks at 1, 1 and -3 are above 4, 4 and 1 of 5 others */
     assert_true(is_near(figure(&w, 12, "auc"), auc));
     tn_window_totals_done(&w);
-    tn_peer_progress_free(others);
+    tn_metrics_free(all.scores);
 }

@@ -158,7 +158,7 @@ typedef struct tn_done_note {
      * tn_group_rows_pack */
     tn_note_bytes metrics;
     double clicks, weight; /* sums of the first rows */
-    tn_note_bytes figures; /* train/report/peer_progress.h: the rank's counts */
+    tn_note_bytes figures; /* train/peers/peer_progress.h: the rank's counts */
 } tn_done_note;
 
 typedef struct tn_refused_note {

@@ -129,6 +129,7 @@ typedef struct tn_cluster_opts {
     double staleness;                /* INFINITY: asynchronous */
     uint32_t values;                 /* f32 fp16 bf16 */
     uint32_t rank, size;             /* this process, set by the program; size 0: alone */
+    uint32_t here;                   /* ranks on this machine, as far as it shows; 0: alone */
     const struct tn_membership *membership; /* the same and more; NULL: alone */
     int news; /* likewise: a socket of whoever started it, as in cluster/group/group.h; 0: none */
     double start_timeout;

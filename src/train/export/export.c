@@ -19,8 +19,7 @@
 #include "train/export/export_folder.h"
 #include "train/export/exportjson.h"
 #include "train/export/exportrows.h"
-#include "train/peers/leader.h"
-#include "train/peers/peers.h"
+#include "train/group/ranks.h"
 #include "train/step/watch.h"
 
 #include <stdio.h>
@@ -34,7 +33,8 @@ typedef struct exporting {
     const tn_model_plan *plan;
     const tn_export_request *request;
     tn_worker *w;
-    tn_leader *lead; /* of other processes, once there are any; NULL: alone */
+    tn_ranks ranks; /* the others, which write their rows */
+    bool is_alone;
     tn_export_parts parts;
     tn_export_files files; /* of a request aside */
     tn_manifest manifest;  /* which they are */
@@ -227,7 +227,7 @@ static tn_status write_rows(exporting *x, tn_error *err)
                            .values = (tn_dict_type)run->export.values,
                            .base = x->request->delta_from != NULL ? x->base : NULL,
                            .stop = x->request->stop,
-                           .parts = x->lead != NULL ? &x->parts : NULL,
+                           .parts = x->is_alone ? NULL : &x->parts,
                            .files = files};
     static const char *const names[] = {"dict.tnd", "dict.tsv"};
     for (uint32_t i = 0; i < 2; i++) {
@@ -292,14 +292,14 @@ static tn_status write_index(exporting *x, tn_error *err)
 static tn_status write_graph_together(exporting *x, tn_error *err)
 {
     tn_error second = {0};
-    if (x->lead == NULL) {
-        return write_graph(x, err);
+    const tn_ranks *r = &x->ranks;
+    if (!x->is_alone) {
+        TN_TRY(tn_export_parts_init(&x->parts, x->w, x->w->steps, x->dir.tmp,
+                                    x->request->binder->arena, err));
     }
-    TN_TRY(tn_export_parts_init(&x->parts, x->w, x->w->steps, x->dir.tmp, x->request->binder->arena,
-                                err));
-    TN_TRY(tn_leader_export(x->lead, x->dir.tmp, err));
+    TN_TRY(r->ops->export(r->self, x->dir.tmp, err));
     tn_status status = write_graph(x, err);
-    tn_status others = tn_leader_exported(x->lead, status == TN_OK ? err : &second);
+    tn_status others = r->ops->exported(r->self, status == TN_OK ? err : &second);
     return status != TN_OK ? status : others;
 }
 
@@ -307,9 +307,7 @@ static tn_status fill(exporting *x, tn_error *err)
 {
     TN_TRY(write_graph_together(x, err));
     TN_TRY(write_rows(x, err));
-    if (x->lead != NULL) {
-        TN_TRY(tn_export_parts_remove(&x->parts, err));
-    }
+    TN_TRY(x->is_alone ? TN_OK : tn_export_parts_remove(&x->parts, err));
     TN_TRY(write_index(x, err));
     TN_TRY(judge_rows(x, err));
     TN_TRY(tn_export_folder_settle(&x->dir, &x->out->existed, err));
@@ -367,7 +365,7 @@ static tn_status load_checkpoint(exporting *x, char folder[TN_PATH_SIZE], tn_err
         x->files = (tn_export_files){.folder = r->checkpoint, .manifest = &x->manifest};
         (void)snprintf(folder, TN_PATH_SIZE, "%s", r->checkpoint);
         TN_TRY(tn_checkpoint_load_dense(r->checkpoint, x->w, &which, err));
-        TN_ASSERT(x->lead == NULL && which.deltas == 0);
+        TN_ASSERT(x->is_alone && which.deltas == 0);
         return tn_ckpt_read_manifest(r->checkpoint, r->binder->arena, &x->manifest, err);
     }
     TN_TRY(tn_checkpoint_load(r->checkpoint, x->w, &which, err));
@@ -388,9 +386,7 @@ static tn_status write_export(exporting *x, tn_error *err)
     TN_TRY(tn_ckpt_model_id(folder, x->out->model_id, err));
     TN_TRY(read_calibration(x, folder, err));
     TN_TRY(find_valid(x, folder, err));
-    if (x->lead != NULL) {
-        TN_TRY(tn_leader_load(x->lead, folder, err));
-    }
+    TN_TRY(x->ranks.ops->load(x->ranks.self, folder, err));
     x->out->step = x->w->steps;
     x->out->day = x->w->loaded_day;
     if (r->delta_from != NULL) {
@@ -407,12 +403,13 @@ static tn_status write_export(exporting *x, tn_error *err)
 static tn_status export_together(exporting *x, tn_error *err)
 {
     const tn_watch watch = {.told_elsewhere = x->request->told_elsewhere};
-    TN_TRY(tn_leader_open(&x->lead, x->w, x->request->text, NULL, NULL, err));
-    tn_status status = tn_leader_form(x->lead, x->request->stop, err);
+    const tn_ranks_opts opts = {.worker = x->w, .text = x->request->text};
+    TN_TRY(tn_ranks_open(&x->ranks, &opts, err));
+    tn_status status = x->ranks.ops->form(x->ranks.self, x->request->stop, err);
     if (status == TN_OK) {
         status = write_export(x, err);
     }
-    tn_watch_told_elsewhere(&watch, tn_leader_close(x->lead, status, err->text));
+    tn_watch_told_elsewhere(&watch, x->ranks.ops->close(x->ranks.self, status, err->text));
     return status;
 }
 
@@ -421,18 +418,21 @@ tn_status tn_export(const tn_model_plan *plan, const tn_export_request *request,
 {
     tn_exported made = {.model_id = ""};
     tn_error why = {0};
-    exporting x = {.plan = plan, .request = request, .out = &made};
+    exporting x = {.plan = plan,
+                   .request = request,
+                   .out = &made,
+                   .ranks = tn_ranks_alone,
+                   .is_alone = plan->owners.n_peers == 1 || request->aside};
     double begin = tn_clock_s();
     /* the training graph too: a checkpoint is known by it */
-    const bool together = plan->owners.n_peers > 1 && !request->aside;
     const tn_worker_opts opts = {
         .compares = true, .aside = request->aside, .threads = request->aside ? 1 : 0};
     tn_status status = tn_worker_new(&x.w, plan, &opts, request->binder, &why);
     if (status == TN_OK) {
-        status = together ? export_together(&x, &why) : write_export(&x, &why);
+        status = x.is_alone ? write_export(&x, &why) : export_together(&x, &why);
     }
-    if (status != TN_OK && x.lead == NULL && !request->aside) {
-        tn_peers_decline(plan->run, status, why.text);
+    if (status != TN_OK && x.ranks.self == NULL && !request->aside) {
+        tn_group_built()->decline(plan->run, status, why.text);
     }
     tn_export_files_done(&x.files);
     tn_worker_free(x.w);

@@ -16,10 +16,8 @@
 #include "train/eval/evaluate.h"
 #include "train/eval/feed_nodes.h"
 #include "train/eval/predict.h"
-#include "train/peers/leader.h"
-#include "train/peers/peers.h"
+#include "train/group/ranks.h"
 #include "train/report/profile.h"
-#include "train/run/follower.h"
 #include "train/step/worker.h"
 
 #include <string.h>
@@ -242,8 +240,8 @@ static tn_status find_calibration(tn_eval_job *j, tn_error *err)
     return status;
 }
 
-/* Scores the data. `w` NULL: by the export; `lead` NULL: this process is alone. */
-static tn_status judge(tn_eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs *paths,
+/* Scores the data. `w` NULL: by the export; */
+static tn_status judge(tn_eval_job *j, tn_worker *w, const tn_ranks *ranks, const tn_strs *paths,
                        tn_error *err)
 {
     const bool mapped = j->map.kind != TN_CALIBRATION_NONE;
@@ -275,9 +273,8 @@ static tn_status judge(tn_eval_job *j, tn_worker *w, tn_leader *lead, const tn_s
                                      .feed = j->feed,
                                      .stop = j->opts.stop};
     tn_evaluation *out = &j->evaluation;
-    TN_TRY(lead != NULL ? tn_leader_evaluate(lead, "data", &request, out, err)
-           : w != NULL  ? tn_evaluate(w, &request, out, err)
-                        : tn_evaluate_export(j->exported, &j->setup->run, &request, out, err));
+    TN_TRY(w != NULL ? ranks->ops->evaluate(ranks->self, w, "data", &request, out, err)
+                     : tn_evaluate_export(j->exported, &j->setup->run, &request, out, err));
     if (out->counts.records == 0) {
         return tn_fail(err, TN_E_DATA, "'%s' holds no records", tn_text_str(&j->data_name));
     }
@@ -286,34 +283,32 @@ static tn_status judge(tn_eval_job *j, tn_worker *w, tn_leader *lead, const tn_s
 
 /* ---- a checkpoint ---- */
 
-/* `lead` NULL: this process is alone. */
-static tn_status evaluate(tn_eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs *paths,
+static tn_status evaluate(tn_eval_job *j, tn_worker *w, const tn_ranks *ranks, const tn_strs *paths,
                           tn_error *err)
 {
     TN_TRY(load(j, w, err));
     TN_TRY(find_calibration(j, err));
-    if (lead != NULL) {
-        TN_TRY(tn_leader_load(lead, j->imported ? "" : tn_text_str(&j->source), err));
-    }
+    TN_TRY(ranks->ops->load(ranks->self, j->imported ? "" : tn_text_str(&j->source), err));
     tn_profile_begin(j->profile, w);
-    return judge(j, w, lead, paths, err);
+    return judge(j, w, ranks, paths, err);
 }
 
 static tn_status evaluate_together(tn_eval_job *j, tn_worker *w, const tn_strs *paths,
                                    tn_error *err)
 {
-    tn_leader *lead = NULL;
+    tn_ranks ranks;
     tn_error why = {0};
-    tn_status status = tn_leader_open(&lead, w, &j->setup->text, NULL, NULL, &why);
+    const tn_ranks_opts opts = {.worker = w, .text = &j->setup->text};
+    tn_status status = tn_ranks_open(&ranks, &opts, &why);
     if (status != TN_OK) {
-        tn_peers_decline(&j->setup->run, status, why.text);
+        tn_group_built()->decline(&j->setup->run, status, why.text);
         return tn_fail(err, status, "%s", why.text);
     }
-    status = tn_leader_form(lead, j->opts.stop, &why);
+    status = ranks.ops->form(ranks.self, j->opts.stop, &why);
     if (status == TN_OK) {
-        status = evaluate(j, w, lead, paths, &why);
+        status = evaluate(j, w, &ranks, paths, &why);
     }
-    j->setup->told_elsewhere = tn_leader_close(lead, status, why.text);
+    j->setup->told_elsewhere = ranks.ops->close(ranks.self, status, why.text);
     return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why.text);
 }
 
@@ -324,8 +319,8 @@ static tn_status evaluate_checkpoint(tn_eval_job *j, const tn_strs *paths, tn_er
     TN_TRY(tn_setup_plan(s, err));
     if (s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = j->opts.stop, .told_elsewhere = &s->told_elsewhere};
-        const tn_follower_data data = {paths, j->fetch.n > 0 ? &j->fetch : NULL};
-        return tn_follower_serve(s->plan, &s->text, &watch, &data, &s->binder, err);
+        const tn_rank_data data = {paths, j->fetch.n > 0 ? &j->fetch : NULL};
+        return tn_group_built()->serve(s->plan, &s->text, &watch, &data, &s->binder, err);
     }
     j->findings.schema = s->plan->schema;
     tn_worker_opts opts = {.compares = true,
@@ -337,11 +332,10 @@ static tn_status evaluate_checkpoint(tn_eval_job *j, const tn_strs *paths, tn_er
     tn_error why = {0};
     tn_status status = tn_worker_new(&w, s->plan, &opts, &s->binder, &why);
     if (status != TN_OK) {
-        tn_peers_decline(&s->run, status, why.text);
+        tn_group_built()->decline(&s->run, status, why.text);
         return tn_fail(err, status, "%s", why.text);
     }
-    status = s->run.cluster.size > 1 ? evaluate_together(j, w, paths, err)
-                                     : evaluate(j, w, NULL, paths, err);
+    status = evaluate_together(j, w, paths, err);
     tn_profile_end(j->profile, w);
     tn_worker_free(w);
     return status;

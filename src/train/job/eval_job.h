@@ -6,7 +6,7 @@
  *     .. tn_eval_job_result(job) ..                        metrics, slices, intervals, comparison
  *     tn_eval_job_free(job);
  *
- * The setup is loaded with `reads`, and knows its rank (train/config/rank.h); the job makes its
+ * The setup is loaded with `reads`, and knows its rank (train/group/ranks.h); the job makes its
  * plan. In a group every rank runs the same job: rank 0 has the result and writes the files, the
  * others score their parts and have no result. Files appear when all of them are complete; after a
  * failure there are none. One thread.

@@ -18,7 +18,7 @@
 #include "train/config/days.h"
 #include "train/config/meaning.h"
 #include "train/config/run_loss.h"
-#include "train/peers/peers.h"
+#include "train/group/ranks.h"
 #include "train/run/day_plan.h"
 
 #include <stdio.h>
@@ -362,7 +362,7 @@ tn_status tn_setup_plan(tn_setup *s, tn_error *err)
     tn_text_done(&said);
     if (status != TN_OK) { /* nobody shall wait for this rank */
         const bool faults = s->diag.n_errors > 0;
-        tn_peers_decline(&s->run, status, faults ? tn_text_str(&s->diag.text) : err->text);
+        tn_group_built()->decline(&s->run, status, faults ? tn_text_str(&s->diag.text) : err->text);
     }
     return status;
 }

@@ -12,10 +12,11 @@
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/config/run.h"
+#include "train/peers/heartbeat_stats.h"
 #include "train/peers/part_dealer.h"
+#include "train/peers/peer_progress.h"
 #include "train/peers/peers.h"
 #include "train/peers/score_exchange.h"
-#include "train/report/peer_progress.h"
 #include "train/step/model_plan.h"
 #include "train/step/row_sweep.h"
 #include "train/step/worker.h"
@@ -39,6 +40,7 @@ struct tn_leader {
     tn_peer_progress *reported; /* owned */
     tn_part_server *parts;      /* on request; NULL: at staleness 0 */
     bool deals;                 /* those of an epoch */
+    tn_heartbeat_stats beats;
 };
 
 /* ---- what the others have done ---- */
@@ -134,9 +136,9 @@ static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
     return order_and_await(l, &order, err);
 }
 
-tn_status tn_leader_load(tn_leader *l, const char *path, tn_error *err)
+static tn_status load_to_read(void *self, const char *path, tn_error *err)
 {
-    return load(l, path, false, err);
+    return load(self, path, false, err);
 }
 
 /* ---- parts on request ---- */
@@ -190,55 +192,12 @@ static void stand_still(tn_leader *l, bool still)
     }
 }
 
-/* ---- opening and closing ---- */
+/* ---- the end ---- */
 
-tn_status tn_leader_open(tn_leader **out, tn_worker *w, const tn_run_text *text,
-                         const tn_watch *watch, tn_checkpoints *c, tn_error *err)
+static bool close_leader(void *self, tn_status status, const char *why)
 {
-    TN_ASSERT(w->rank == 0 && w->plan->owners.n_peers > 1);
-    *out = NULL;
-    tn_leader *l = NULL;
-    TN_TRY(TN_ALLOC(l, 1, "rank 0 of a group", err));
-    l->w = w;
-    l->n_ranks = w->plan->owners.n_peers;
-    l->kinds = tn_metrics_opts_of(w->plan->run);
-    l->kinds.exact_auc = false; /* rows that are kept one by one come as rows */
-    l->kinds.grouped = false;
-    tn_status status = TN_ALLOC(l->progress, l->n_ranks, "rank 0 of a group", err);
-    if (status == TN_OK) {
-        status = tn_peer_progress_new(&l->reported, l->n_ranks, &l->kinds, err);
-    }
-    if (status == TN_OK) {
-        status = tn_peers_open(&l->peers, w, text, watch, err);
-    }
-    if (status != TN_OK) {
-        (void)tn_leader_close(l, status, "rank 0 could not begin");
-        return status;
-    }
-    l->group = tn_peers_group(l->peers);
-    tn_group_set_reports(l->group, tn_peer_progress_take, l->reported);
-    if (w->plan->run->cluster.staleness > 0) {
-        serve_parts(l);
-    }
-    const tn_ckpt_peers peers = {announce, collect, abandon, load, l};
-    if (c != NULL) {
-        tn_checkpoints_set_peers(c, &peers);
-    }
-    *out = l;
-    return TN_OK;
-}
-
-tn_status tn_leader_form(tn_leader *l, const atomic_bool *stop, tn_error *err)
-{
-    return tn_peers_form(l->peers, stop, err);
-}
-
-bool tn_leader_close(tn_leader *l, tn_status status, const char *why)
-{
+    tn_leader *l = self;
     bool elsewhere = false;
-    if (l == NULL) {
-        return false;
-    }
     if (l->group != NULL && status != TN_OK) {
         tn_group_fail(l->group, status, why);
         elsewhere = tn_group_is_reported_elsewhere(l->group);
@@ -264,9 +223,9 @@ tn_peers *tn_leader_peers(tn_leader *l)
     return l->peers;
 }
 
-tn_peer_progress *tn_leader_peer_progress(tn_leader *l)
+tn_heartbeat_stats *tn_leader_beats(tn_leader *l)
 {
-    return l->reported;
+    return &l->beats;
 }
 
 /* ---- orders ---- */
@@ -328,23 +287,25 @@ static tn_status take_swept(void *arg, uint32_t rank, const tn_done_note *note, 
     return TN_OK;
 }
 
-tn_status tn_leader_sweep(tn_leader *l, uint32_t day, tn_group_rows *groups, uint32_t n,
-                          tn_error *err)
+static tn_status sweep(void *self, uint32_t day, tn_group_rows *groups, uint32_t n, tn_error *err)
 {
+    const tn_leader *l = self;
     const tn_order_note order = {.what = TN_ORDER_SWEEP, .number = day, .text = ""};
     swept s = {groups, n};
     TN_TRY(tn_group_order(l->group, &order, err));
     return await(l, &order, take_swept, &s, err);
 }
 
-tn_status tn_leader_export(tn_leader *l, const char *folder, tn_error *err)
+static tn_status export(void *self, const char *folder, tn_error *err)
 {
+    tn_leader *l = self;
     tn_order_note order = {.what = TN_ORDER_EXPORT, .step = l->w->steps, .text = folder};
     return order_all(l, &order, err);
 }
 
-tn_status tn_leader_exported(tn_leader *l, tn_error *err)
+static tn_status exported(void *self, tn_error *err)
 {
+    const tn_leader *l = self;
     const tn_order_note order = {.what = TN_ORDER_EXPORT, .number = l->n_orders};
     return await(l, &order, NULL, NULL, err);
 }
@@ -627,11 +588,13 @@ static tn_status bring_rows(tn_leader *l, const char *data, const tn_eval_reques
     return status;
 }
 
-tn_status tn_leader_evaluate(tn_leader *l, const char *data, const tn_eval_request *request,
-                             tn_evaluation *out, tn_error *err)
+static tn_status evaluate(void *self, tn_worker *w, const char *data,
+                          const tn_eval_request *request, tn_evaluation *out, tn_error *err)
 {
-    const tn_run *run = l->w->plan->run;
+    tn_leader *l = self;
+    const tn_run *run = w->plan->run;
     tn_bad_record_limit limit;
+    TN_ASSERT(w == l->w);
     TN_TRY(tn_bad_record_limit_read(run->data.bad_records_max, &limit, err));
     TN_TRY(needs_rows(run, request) ? bring_rows(l, data, request, out, err)
                                     : add_up(l, data, request, out, err));
@@ -640,4 +603,91 @@ tn_status tn_leader_evaluate(tn_leader *l, const char *data, const tn_eval_reque
         tn_evaluation_done(out);
     }
     return status;
+}
+
+/* ---- what the others have told ---- */
+
+static void sums(void *self, tn_ranks_sums *out)
+{
+    const tn_leader *l = self;
+    tn_link_counts c = {0};
+    tn_peer_progress_sums_of(l->reported, out);
+    tn_link_counts_of(tn_group_link(l->group), &c);
+    out->bytes_in = c.bytes_in;
+    out->bytes_out = c.bytes_out;
+}
+
+static tn_status scores(void *self, tn_metrics *m, tn_error *err)
+{
+    const tn_leader *l = self;
+    return tn_peer_progress_scores(l->reported, m, err);
+}
+
+static void counts(void *self, tn_held *held, uint64_t epoch, tn_met *met)
+{
+    const tn_leader *l = self;
+    tn_peer_progress_counts(l->reported, held, epoch, met);
+}
+
+/* ---- the beginning ---- */
+
+static tn_status form(void *self, const atomic_bool *stop, tn_error *err)
+{
+    const tn_leader *l = self;
+    return tn_peers_form(l->peers, stop, err);
+}
+
+static tn_status check(void *self, tn_error *err)
+{
+    const tn_leader *l = self;
+    return tn_group_check(l->group, err);
+}
+
+static const tn_ranks_ops leads = {.epoch = &tn_group_epoch,
+                                   .form = form,
+                                   .check = check,
+                                   .close = close_leader,
+                                   .load = load_to_read,
+                                   .sweep = sweep,
+                                   .evaluate = evaluate,
+                                   .export = export,
+                                   .exported = exported,
+                                   .sums = sums,
+                                   .scores = scores,
+                                   .counts = counts};
+
+tn_status tn_leader_open(tn_ranks *out, const tn_ranks_opts *opts, tn_error *err)
+{
+    tn_worker *w = opts->worker;
+    TN_ASSERT(w->rank == 0 && w->plan->owners.n_peers > 1);
+    tn_leader *l = NULL;
+    TN_TRY(TN_ALLOC(l, 1, "rank 0 of a group", err));
+    l->w = w;
+    l->n_ranks = w->plan->owners.n_peers;
+    l->kinds = tn_metrics_opts_of(w->plan->run);
+    l->kinds.exact_auc = false; /* rows that are kept one by one come as rows */
+    l->kinds.grouped = false;
+    tn_status status = TN_ALLOC(l->progress, l->n_ranks, "rank 0 of a group", err);
+    if (status == TN_OK) {
+        status = tn_peer_progress_new(&l->reported, l->n_ranks, &l->kinds, err);
+    }
+    if (status == TN_OK) {
+        status = tn_peers_open(&l->peers, w, opts->text, opts->watch, err);
+    }
+    if (status != TN_OK) {
+        (void)close_leader(l, status, "rank 0 could not begin");
+        return status;
+    }
+    l->group = tn_peers_group(l->peers);
+    l->beats = (tn_heartbeat_stats){.group = l->group, .begin = tn_clock_s()};
+    tn_group_set_reports(l->group, tn_peer_progress_take, l->reported);
+    if (w->plan->run->cluster.staleness > 0) {
+        serve_parts(l);
+    }
+    const tn_ckpt_peers peers = {announce, collect, abandon, load, l};
+    if (opts->checkpoints != NULL) {
+        tn_checkpoints_set_peers(opts->checkpoints, &peers);
+    }
+    *out = (tn_ranks){&leads, l};
+    return TN_OK;
 }

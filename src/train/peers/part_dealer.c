@@ -255,8 +255,9 @@ tn_status tn_part_dealer_open(tn_part_dealer **out, const tn_part_dealer_opts *o
     return TN_OK;
 }
 
-void tn_part_dealer_close(tn_part_dealer *d)
+void tn_part_dealer_close(void *dealer)
 {
+    tn_part_dealer *d = dealer;
     if (d != NULL) {
         tn_ledger_free(d->ledger);
         tn_part_progress_done(&d->book);
@@ -278,28 +279,26 @@ uint32_t tn_part_dealer_ended(tn_part_dealer *d)
     return tn_part_progress_ended(&d->book);
 }
 
-uint32_t tn_part_dealer_reassigned(tn_part_dealer *d)
+uint32_t tn_part_dealer_reassigned(void *dealer)
 {
+    tn_part_dealer *d = dealer;
     const tn_ledger *ledger = tn_part_dealer_lock(d);
     const uint32_t n = ledger != NULL ? tn_ledger_reassigned(ledger) : 0;
     tn_part_dealer_unlock(d);
     return n;
 }
 
-uint32_t tn_part_dealer_epoch(const tn_part_dealer *d)
+const tn_dealer *tn_part_dealer_dealer(const void *dealer)
 {
-    return d->epoch;
-}
-
-const tn_dealer *tn_part_dealer_dealer(const tn_part_dealer *d)
-{
+    const tn_part_dealer *d = dealer;
     return &d->dealer;
 }
 
 /* ---- what is learned ---- */
 
-void tn_part_dealer_note(tn_part_dealer *d, const tn_progress *at, uint64_t now_ns)
+void tn_part_dealer_note(void *dealer, const tn_progress *at, uint64_t now_ns)
 {
+    tn_part_dealer *d = dealer;
     TN_ASSERT(at->epoch == d->epoch);
     (void)tn_part_dealer_lock(d);
     tn_part_progress_note(&d->book, at);
@@ -371,9 +370,10 @@ static void claim(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, uint
     (void)tn_ledger_claim(d->ledger, rank, held, n, now_ns);
 }
 
-const tn_manifest_part *tn_part_dealer_parts(tn_part_dealer *d, tn_arena *arena, uint32_t *n,
+const tn_manifest_part *tn_part_dealer_parts(void *dealer, tn_arena *arena, uint32_t *n,
                                              uint64_t now_ns)
 {
+    tn_part_dealer *d = dealer;
     tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, d->n_parts + 1);
     (void)tn_part_dealer_lock(d);
     const uint64_t time = time_of(d, now_ns);
@@ -387,6 +387,32 @@ const tn_manifest_part *tn_part_dealer_parts(tn_part_dealer *d, tn_arena *arena,
     TN_ASSERT(*n <= d->n_parts);
     tn_part_dealer_unlock(d);
     return part;
+}
+
+/* ---- as the dealer of an epoch ---- */
+
+tn_epoch_dealer tn_part_dealer_of_epoch(tn_part_dealer *d)
+{
+    static const tn_epoch_dealer_ops ops = {.dealer = tn_part_dealer_dealer,
+                                            .note = tn_part_dealer_note,
+                                            .parts = tn_part_dealer_parts,
+                                            .reassigned = tn_part_dealer_reassigned,
+                                            .close = tn_part_dealer_close};
+    return d != NULL ? (tn_epoch_dealer){&ops, d} : (tn_epoch_dealer){0};
+}
+
+tn_status tn_part_dealer_deal(tn_epoch_dealer *out, const tn_epoch_dealt *left, tn_error *err)
+{
+    const tn_part_dealer_opts opts = {.epoch = left->epoch,
+                                      .ranks = left->ranks,
+                                      .rank = left->rank,
+                                      .mode = TN_LEDGER_BY_RULE,
+                                      .map = left->map,
+                                      .stand = left->stand};
+    tn_part_dealer *d = NULL;
+    const tn_status status = tn_part_dealer_open(&d, &opts, err);
+    *out = tn_part_dealer_of_epoch(d);
+    return status;
 }
 
 /* ---- other ranks, on request ---- */

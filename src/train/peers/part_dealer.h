@@ -21,6 +21,7 @@
 #include "cluster/ledger/ledger.h"
 #include "io/read/reader.h"
 #include "train/checkpoint/run_state.h"
+#include "train/run/epoch_reader.h"
 
 typedef struct tn_part_dealer_opts {
     uint32_t epoch, ranks;
@@ -38,17 +39,16 @@ typedef struct tn_part_dealer tn_part_dealer;
 tn_status tn_part_dealer_open(tn_part_dealer **out, const tn_part_dealer_opts *opts,
                               tn_error *err) TN_MUST_USE;
 /* Behind the reader, which asks until it is closed. NULL is fine. */
-void tn_part_dealer_close(tn_part_dealer *d);
+void tn_part_dealer_close(void *dealer);
 
-uint32_t tn_part_dealer_epoch(const tn_part_dealer *d);
-uint32_t tn_part_dealer_reassigned(tn_part_dealer *d); /* as tn_ledger_reassigned */
+uint32_t tn_part_dealer_reassigned(void *dealer); /* as tn_ledger_reassigned */
 
 /* For the reader of this process, one; must outlive it. */
-const tn_dealer *tn_part_dealer_dealer(const tn_part_dealer *d);
+const tn_dealer *tn_part_dealer_dealer(const void *dealer);
 
 /* This process has learned one more batch, whose progress this is. Times as in
  * cluster/ledger/ledger.h. */
-void tn_part_dealer_note(tn_part_dealer *d, const tn_progress *at, uint64_t now_ns);
+void tn_part_dealer_note(void *dealer, const tn_progress *at, uint64_t now_ns);
 
 /* Records that the present reader of this process has brought, those left out included. */
 uint64_t tn_part_dealer_records(tn_part_dealer *d);
@@ -63,8 +63,15 @@ void tn_part_dealer_give_back(tn_part_dealer *d, uint64_t now_ns);
 
 /* How all parts stand, for a manifest; with what others have claimed, or were followed to. Lives in
  * the arena. */
-const tn_manifest_part *tn_part_dealer_parts(tn_part_dealer *d, tn_arena *arena, uint32_t *n,
+const tn_manifest_part *tn_part_dealer_parts(void *dealer, tn_arena *arena, uint32_t *n,
                                              uint64_t now_ns);
+
+/* As the dealer of an epoch, which closes it; of NULL none. Functions of that table take a
+ * `void *`, which is a tn_part_dealer. */
+tn_epoch_dealer tn_part_dealer_of_epoch(tn_part_dealer *d);
+/* As in tn_group_kind: by rule. */
+tn_status tn_part_dealer_deal(tn_epoch_dealer *out, const tn_epoch_dealt *left,
+                              tn_error *err) TN_MUST_USE;
 
 /* The ledger itself, for what another rank asks and tells: nobody else gets in until unlock, which
  * wakes whoever waited for what has changed. */

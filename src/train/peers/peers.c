@@ -197,6 +197,12 @@ tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err)
     return tn_group_form(p->group, stop, err);
 }
 
+static tn_status peek_rows(void *self, tn_team *team, const tn_keyset *keys, float *rows,
+                           bool *missing, tn_error *err)
+{
+    return tn_eval_pull_rows(self, team, keys, rows, missing, err);
+}
+
 /* The part of this rank in the exchange of values. */
 static tn_exchange exchange_of(tn_peers *p)
 {
@@ -233,7 +239,7 @@ tn_status tn_peers_begin(tn_peers *p, tn_error *err)
     p->peek = tn_eval_pull_new(&x);
     TN_TRY((x.staleness > 0 ? tn_async_client_open : tn_sync_client_open)(&p->client, &x, err));
     p->w->client = p->client;
-    p->w->peek = p->peek;
+    p->w->peek = (tn_peek){peek_rows, p->peek};
     const tn_group_values values = {p, take_request, take_answer, group_ended, waits_for};
     tn_group_set_values(p->group, &values);
     return TN_OK;
@@ -262,7 +268,7 @@ void tn_peers_close(tn_peers *p)
     if (p->group != NULL) {
         tn_group_set_values(p->group, NULL);
     }
-    p->w->peek = NULL;
+    p->w->peek = (tn_peek){0};
     p->w->client = (tn_client){0};
     tn_client_close(&p->client);
     tn_eval_pull_free(p->peek);

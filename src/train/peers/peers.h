@@ -28,9 +28,7 @@ tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
                         const tn_watch *watch, tn_error *err) TN_MUST_USE;
 void tn_peers_close(tn_peers *p); /* NULL is fine */
 
-/* For a rank that fails before it has a group: opens one only to tell the others, so that no rank
- * waits for it. Takes a second where they are there, and at most 10 s. Does nothing for a process
- * that is alone. */
+/* As in tn_group_kind. */
 void tn_peers_decline(const tn_run *run, tn_status status, const char *why);
 
 tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err) TN_MUST_USE;

@@ -19,6 +19,7 @@
 #include "train/report/forecast.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/progress.h"
+#include "train/report/run_counts.h"
 #include "train/step/host.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
@@ -57,7 +58,9 @@ void tn_outcome_done(tn_outcome *t)
 static tn_held held_by_all(const tn_report *r, uint64_t epoch, tn_met *met)
 {
     tn_held held = tn_held_of(r->opts.worker->shard.table);
-    tn_peer_progress_counts(r->opts.reported, &held, epoch, met);
+    if (r->opts.ranks != NULL) {
+        r->opts.ranks->ops->counts(r->opts.ranks->self, &held, epoch, met);
+    }
     return held;
 }
 
@@ -118,7 +121,7 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     };
     tn_bar_init(&r->bar, &bar, NULL, r->begin);
     const tn_metrics_opts kinds = tn_metrics_opts_of(r->run);
-    tn_status status = tn_window_totals_init(&r->window, &kinds, opts->reported, r->begin, err);
+    tn_status status = tn_window_totals_init(&r->window, &kinds, opts->ranks, r->begin, err);
     if (status != TN_OK) {
         tn_report_close(r);
         return status;

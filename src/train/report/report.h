@@ -31,7 +31,7 @@ typedef struct tn_report_opts {
     const tn_watch *watch;
     const tn_worker *worker;
     const char *dir;
-    tn_peer_progress *reported; /* of other ranks; NULL: there are none */
+    const tn_ranks *ranks; /* the others of the run; NULL: none */
     uint64_t run_id;
     const tn_memory_cap *memory;
     const tn_begun *begun;  /* what checkpoint.from gave; its table is empty: nothing */

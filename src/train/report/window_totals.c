@@ -3,18 +3,19 @@
 
 #include "base/codec/json.h"
 #include "base/machine/limits.h"
+#include "metrics/metrics_pack.h"
 #include "train/report/metrics_jsonl.h"
 
 #include <math.h>
 
 tn_status tn_window_totals_init(tn_window_totals *w, const tn_metrics_opts *kinds,
-                                tn_peer_progress *reported, double now, tn_error *err)
+                                const tn_ranks *ranks, double now, tn_error *err)
 {
     const tn_metrics_opts coarse = {
         .target = kinds->target, .coarse = true, .sampling = kinds->sampling};
-    *w = (tn_window_totals){.begin = now, .reported = reported};
+    *w = (tn_window_totals){.begin = now, .ranks = ranks};
     TN_TRY(tn_metrics_new(&w->metrics, &coarse, err));
-    if (reported == NULL) {
+    if (ranks == NULL) {
         return TN_OK;
     }
     TN_TRY(tn_metrics_new(&w->whole, &coarse, err));
@@ -39,7 +40,7 @@ void tn_window_totals_clear(tn_window_totals *w, double now)
     }
     *w = (tn_window_totals){.begin = now,
                             .metrics = w->metrics,
-                            .reported = w->reported,
+                            .ranks = w->ranks,
                             .whole = w->whole,
                             .before = w->now, /* what was heard is told */
                             .now = w->before,
@@ -74,11 +75,11 @@ void tn_window_totals_add(tn_window_totals *w, const tn_window_step *s)
 
 tn_status tn_window_totals_hear(tn_window_totals *w, tn_error *err)
 {
-    if (w->reported == NULL) {
+    if (w->ranks == NULL) {
         return TN_OK;
     }
-    tn_peer_progress_sums_of(w->reported, &w->others);
-    TN_TRY(tn_peer_progress_scores(w->reported, w->now, err));
+    w->ranks->ops->sums(w->ranks->self, &w->others);
+    TN_TRY(w->ranks->ops->scores(w->ranks->self, w->now, err));
     tn_metrics_clear(w->whole);
     TN_TRY(tn_metrics_merge(w->whole, w->now, err));
     tn_metrics_subtract(w->whole, w->before);

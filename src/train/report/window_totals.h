@@ -7,7 +7,9 @@
  */
 #pragma once
 
-#include "train/report/peer_progress.h"
+#include "base/core/text.h"
+#include "metrics/metrics.h"
+#include "train/group/ranks.h"
 #include "train/step/step_loop.h"
 
 /* A step: what it learned. Its scores from before the update are added to `metrics` beside this. */
@@ -30,16 +32,16 @@ typedef struct tn_window_totals {
     uint64_t staleness;  /* at most */
     tn_metrics *metrics; /* owned, one for its life; 2^12 bins are enough for a line */
 
-    tn_peer_progress *reported;   /* NULL: there are no other ranks, and then .. */
-    tn_metrics *whole;            /* owned; .. this is not there: the window's with theirs */
-    tn_metrics *before, *now;     /* owned; theirs when the window began, and when last heard */
-    tn_peer_progress_sums others; /* likewise */
-    tn_peer_progress_sums others_before;
+    const tn_ranks *ranks;    /* NULL: a process alone */
+    tn_metrics *whole;        /* owned: the window's scores with those of the others; NULL: alone */
+    tn_metrics *before, *now; /* owned: theirs at the window's begin, and at the last look */
+    tn_ranks_sums others;     /* at the last look */
+    tn_ranks_sums others_before; /* at the window's begin */
 } tn_window_totals;
 
-/* `reported` (NULL: there are no other ranks) must outlive it. After a failure done is fine. */
+/* `ranks` (NULL: a process alone) must outlive it. After a failure done is fine. */
 tn_status tn_window_totals_init(tn_window_totals *w, const tn_metrics_opts *kinds,
-                                tn_peer_progress *reported, double now, tn_error *err) TN_MUST_USE;
+                                const tn_ranks *ranks, double now, tn_error *err) TN_MUST_USE;
 void tn_window_totals_done(tn_window_totals *w);
 void tn_window_totals_clear(tn_window_totals *w, double now);
 

@@ -7,7 +7,6 @@
 #include "train/config/days.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/evaluate.h"
-#include "train/peers/leader.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/run/day_plan.h"
 #include "train/run/module.h"
@@ -230,11 +229,11 @@ static tn_status open_days(void *self, tn_run_now *now, tn_error *err)
 static tn_status look_up(void *arg, tn_error *err)
 {
     const tn_run_now *now = arg;
-    (void)tn_epoch_hear(now->epoch);
+    (void)now->epoch->ops->hear(now->epoch);
     if (tn_run_is_asked(now)) {
         return TN_E_STOPPED;
     }
-    return now->epoch->lead != NULL ? tn_group_check(now->epoch->beats.group, err) : TN_OK;
+    return now->epoch->ranks.ops->check(now->epoch->ranks.self, err);
 }
 
 double tn_day_loop_share(const tn_day_loop *l, const tn_run *run, double epochs)

@@ -4,7 +4,6 @@
 #include "base/core/arena.h"
 #include "base/keys/record.h"
 #include "base/trace/trace.h"
-#include "cluster/launch/membership.h"
 #include "io/read/reader.h"
 #include "models/layerlist.h"
 #include "nn/graph/params.h"
@@ -15,6 +14,7 @@
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/config/data_checks.h"
 #include "train/config/run.h"
+#include "train/group/ranks.h"
 #include "train/report/forecast.h"
 #include "train/report/progress.h"
 #include "train/report/text_tables.h"
@@ -119,11 +119,7 @@ static void model_table(const tn_worker *w, tn_text *out)
 static tn_status tell_memory(tn_worker *w, const tn_binder *b, tn_text *out, tn_error *err)
 {
     tn_memory_cap memory;
-    tn_peers_opts peers;
-    tn_peers_bind(b, w->plan->run->cluster.peers, &peers);
-    const bool here =
-        w->plan->run->cluster.membership == NULL && peers.n > 1 && peers.address.n == 0;
-    TN_TRY(tn_memory_cap_init(&memory, w, here ? peers.n : 0, err));
+    TN_TRY(tn_memory_cap_init(&memory, w, tn_group_built()->peers_here(b, w->plan->run), err));
     tn_text_adds(out, "rows   ");
     tn_memory_cap_text(&memory, out);
     tn_text_addc(out, '\n');

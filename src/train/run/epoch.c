@@ -1,22 +1,17 @@
-/* epoch.c - opens the data of an epoch, checks that they are those of before, counts them, and has
- * the other ranks train, stand still and tell where they stand. */
+/* epoch.c - opens the data of an epoch, checks that they are those of before, and counts them. */
 #include "train/run/epoch.h"
 
 #include "base/core/clock.h"
 #include "base/trace/trace.h"
-#include "io/read/bad_record_limit.h"
 #include "io/read/blocks.h"
 #include "io/rows/batch.h"
 #include "models/model.h"
 #include "nn/graph/op.h"
 #include "ps/optim/optim.h"
+#include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/eval/evaluate.h"
-#include "train/peers/leader.h"
-#include "train/peers/part_dealer.h"
-#include "train/peers/peers.h"
 #include "train/report/report.h"
-#include "train/run/epoch_reader.h"
 #include "train/step/model_plan.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"
@@ -24,6 +19,74 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- a process alone ---- */
+
+static tn_status open_data(tn_epoch *e, tn_error *err)
+{
+    tn_run_state *s = e->state;
+    return tn_epoch_reader_open(&e->data, e->w, &s->progress, &s->stand, &e->dealer, err);
+}
+
+static void close_data(tn_epoch *e)
+{
+    (void)e;
+}
+
+static tn_status own_prior(tn_epoch *e, tn_prior *out, tn_error *err)
+{
+    return tn_reader_prior(tn_step_prefetch_reader(e->data), out, err);
+}
+
+static tn_status start_alone(tn_epoch *e, bool at_first, tn_error *err)
+{
+    (void)e;
+    (void)at_first;
+    (void)err;
+    return TN_OK;
+}
+
+static void count_turn(tn_epoch *e, const tn_step_turn *turn)
+{
+    (void)turn;
+    e->state->samples = e->samples_before + e->state->progress.records;
+    e->state->steps = e->w->steps;
+}
+
+static bool hear_nobody(tn_epoch *e)
+{
+    (void)e;
+    return false;
+}
+
+static tn_status keep_parts(tn_epoch *e, bool *given, tn_error *err)
+{
+    (void)e;
+    (void)err;
+    *given = false;
+    return TN_OK;
+}
+
+static tn_status do_nothing(tn_epoch *e, tn_error *err)
+{
+    (void)e;
+    (void)err;
+    return TN_OK;
+}
+
+static const tn_epoch_ops alone = {.open_data = open_data,
+                                   .close_data = close_data,
+                                   .prior = own_prior,
+                                   .start = start_alone,
+                                   .note = count_turn,
+                                   .hear = hear_nobody,
+                                   .give_back = keep_parts,
+                                   .gather = do_nothing,
+                                   .finish = do_nothing,
+                                   .sum = do_nothing,
+                                   .judge = do_nothing};
+
+/* ---- opening and closing ---- */
 
 static tn_status new_metrics(tn_metrics **out, const tn_epoch *e, tn_error *err)
 {
@@ -36,6 +99,10 @@ static tn_status new_metrics(tn_metrics **out, const tn_epoch *e, tn_error *err)
 tn_status tn_epoch_init(tn_epoch *e, tn_worker *w, tn_error *err)
 {
     e->w = w;
+    e->is_alone = w->plan->owners.n_peers == 1;
+    e->is_async = !e->is_alone && e->run->cluster.staleness > 0;
+    e->ranks = tn_ranks_alone;
+    e->ops = &alone;
     TN_TRY(new_metrics(&e->metrics, e, err));
     e->whole = e->metrics;
     w->metrics[0] = e->metrics;
@@ -44,32 +111,32 @@ tn_status tn_epoch_init(tn_epoch *e, tn_worker *w, tn_error *err)
 
 tn_status tn_epoch_form(tn_epoch *e, const tn_run_text *text, tn_checkpoints *c, tn_error *err)
 {
-    if (e->w->plan->owners.n_peers == 1) {
-        return TN_OK;
+    const tn_ranks_opts opts = {.worker = e->w, .text = text, .watch = e->watch, .checkpoints = c};
+    if (!e->is_alone) {
+        e->whole = NULL;
+        TN_TRY(new_metrics(&e->whole, e, err));
     }
-    e->is_async = e->run->cluster.staleness > 0;
-    e->whole = NULL;
-    TN_TRY(new_metrics(&e->whole, e, err));
-    TN_TRY(tn_leader_open(&e->lead, e->w, text, e->watch, c, err));
-    e->beats = (tn_heartbeat_stats){.group = tn_peers_group(tn_leader_peers(e->lead)),
-                                    .begin = tn_clock_s()};
-    return tn_leader_form(e->lead, e->watch->stop, err);
+    TN_TRY(tn_ranks_open(&e->ranks, &opts, err));
+    e->ops = e->ranks.ops->epoch != NULL ? e->ranks.ops->epoch : &alone;
+    return e->ranks.ops->form(e->ranks.self, e->watch->stop, err);
 }
 
 void tn_epoch_done(tn_epoch *e, tn_status status, const char *why)
 {
     TN_ASSERT(e->data == NULL && e->steps == NULL);
-    if (status != TN_OK && e->lead == NULL) {
-        tn_peers_decline(e->run, status, why);
+    if (status != TN_OK && e->ranks.self == NULL) {
+        tn_group_built()->decline(e->run, status, why);
     }
-    tn_watch_told_elsewhere(e->watch, tn_leader_close(e->lead, status, why));
+    if (e->ranks.self != NULL) {
+        tn_watch_told_elsewhere(e->watch, e->ranks.ops->close(e->ranks.self, status, why));
+    }
     if (e->whole != e->metrics) {
         tn_metrics_free(e->whole);
     }
     tn_metrics_free(e->metrics);
     tn_arena_free(e->parts);
     tn_met_done(&e->met);
-    tn_part_dealer_close(e->dealer);
+    tn_epoch_dealer_close(&e->dealer);
     tn_arena_free(e->map);
 }
 
@@ -118,14 +185,14 @@ static tn_status look_at_sources(tn_epoch *e, tn_arena *arena, const tn_sources 
 
 uint64_t tn_epoch_reassigned(const tn_epoch *e)
 {
-    return e->reassigned + (e->dealer != NULL ? tn_part_dealer_reassigned(e->dealer) : 0);
+    const tn_epoch_dealer *d = &e->dealer;
+    return e->reassigned + (d->ops != NULL ? d->ops->reassigned(d->self) : 0);
 }
 
 static void close_dealer(tn_epoch *e)
 {
     e->reassigned = tn_epoch_reassigned(e);
-    tn_part_dealer_close(e->dealer);
-    e->dealer = NULL;
+    tn_epoch_dealer_close(&e->dealer);
     e->returned = 0;
 }
 
@@ -140,7 +207,7 @@ static tn_status open_reader(tn_epoch *e, tn_error *err)
         status = tn_run_end(e->w->plan, s->progress.epoch, s->epoch_step, &e->schedule_end, err);
     }
     if (status == TN_OK) {
-        status = tn_epoch_reader_open(&e->data, e->w, &s->progress, &s->stand, &e->dealer, err);
+        status = e->ops->open_data(e, err);
     }
     if (status != TN_OK) {
         tn_arena_free(arena);
@@ -163,29 +230,20 @@ void tn_epoch_begin_data(tn_epoch *e)
     e->records_before = 0;
 }
 
-/* Has the others ask for their parts of the epoch that was opened; or, before the next, no more. */
-static void deal(tn_epoch *e, bool deals)
-{
-    if (e->lead != NULL && (e->is_async || !deals)) {
-        tn_leader_deal(e->lead, deals ? e->dealer : NULL);
-    }
-}
-
 tn_status tn_epoch_open(tn_epoch *e, tn_report *report, tn_error *err)
 {
     const bool within = e->state->stand.within;
     const tn_progress *at = &e->state->progress;
     e->report = report;
     e->samples_before = e->state->samples;
-    deal(e, false);
+    e->ops->close_data(e);
     close_dealer(e); /* of the epoch before */
     tn_status status = open_reader(e, err);
-    e->is_whole = e->dealer == NULL ? at->part == 0 && at->position == 0 : !within;
+    e->is_whole = e->dealer.ops == NULL ? at->part == 0 && at->position == 0 : !within;
     if (e->is_whole) {
         tn_metrics_clear(e->metrics);
     }
     TN_TRY(status);
-    deal(e, true);
     return within && e->is_whole
                ? tn_report_event(report, e->state, "warn",
                                  "the place in the epoch is lost with the data: it begins anew",
@@ -227,23 +285,7 @@ tn_status tn_epoch_check_parts(const tn_epoch *e, tn_error *err)
 
 /* ---- steps ---- */
 
-/* Of this rank, or of all ranks. TN_END: when alone, there are none. */
-static tn_status first_rows(tn_epoch *e, tn_prior *out, tn_error *err)
-{
-    tn_reader *reader = tn_step_prefetch_reader(e->data);
-    if (e->lead == NULL) {
-        return tn_reader_prior(reader, out, err);
-    }
-    const uint32_t epoch = e->state->progress.epoch;
-    TN_TRY(tn_leader_prior(e->lead, epoch, err));
-    tn_status status = e->is_async ? tn_epoch_reader_prior(e->w, epoch, out, err)
-                                   : tn_reader_prior(reader, out, err);
-    return status == TN_OK || status == TN_END ? tn_leader_add_priors(e->lead, epoch, out, err)
-                                               : status;
-}
-
-/* Whether nothing was learned yet, and the weights came from nowhere else. */
-static bool is_fresh(const tn_epoch *e)
+bool tn_epoch_is_fresh(const tn_epoch *e)
 {
     return e->w->steps == 0 && e->state->samples == 0 && !e->state->begun;
 }
@@ -252,12 +294,12 @@ static tn_status set_prior(tn_epoch *e, tn_error *err)
 {
     tn_worker *w = e->w;
     const tn_model_common *model = e->run->model.shared;
-    if (!is_fresh(e) || strcmp(model->bias_init, "prior") != 0 || w->output_bias == NULL) {
+    if (!tn_epoch_is_fresh(e) || strcmp(model->bias_init, "prior") != 0 || w->output_bias == NULL) {
         return TN_OK;
     }
     tn_prior prior = {0};
     tn_span_begin(w->lane, TN_PHASE_WAIT_DATA);
-    tn_status status = first_rows(e, &prior, err);
+    tn_status status = e->ops->prior(e, &prior, err);
     tn_span_end(w->lane);
     TN_TRY(status);
     if (prior.weight > 0) { /* else no rank has rows, as it will find */
@@ -266,107 +308,24 @@ static tn_status set_prior(tn_epoch *e, tn_error *err)
     return TN_OK;
 }
 
-/* `at_first`: from the beginning of what is left of the epoch; else after a meeting. */
-static tn_status start(tn_epoch *e, bool at_first, tn_error *err)
-{
-    if (e->lead == NULL) {
-        return TN_OK;
-    }
-    const tn_leader_begin how = {.epoch = e->state->progress.epoch,
-                                 .is_fresh = at_first && is_fresh(e),
-                                 .lr_scale = e->state->patience.lr_scale,
-                                 .end = e->schedule_end};
-    return tn_leader_start(e->lead, &how, err);
-}
-
 tn_status tn_epoch_begin_steps(tn_epoch *e, tn_error *err)
 {
     TN_TRY(set_prior(e, err));
-    TN_TRY(start(e, true, err));
+    TN_TRY(e->ops->start(e, true, err));
     return tn_step_loop_new(&e->steps, e->w, e->data, err);
-}
-
-tn_status tn_epoch_go_on(tn_epoch *e, tn_error *err)
-{
-    return start(e, false, err);
-}
-
-static void set_records(tn_epoch *e, uint64_t records)
-{
-    e->state->samples = e->samples_before + records;
-}
-
-static void note_batch(tn_epoch *e, const tn_batch *batch)
-{
-    e->state->progress = batch->progress;
-    e->state->progress.records += e->returned;
-    if (e->dealer != NULL) {
-        tn_part_dealer_note(e->dealer, &batch->progress, tn_clock_ns());
-    }
 }
 
 void tn_epoch_note(tn_epoch *e, const tn_step_turn *turn)
 {
-    tn_run_state *s = e->state;
-    const bool learned = turn->step != NULL || !e->is_async; /* else this rank had no data */
     if (turn->step != NULL) {
-        note_batch(e, turn->step->batch);
+        const tn_batch *batch = turn->step->batch;
+        e->state->progress = batch->progress;
+        e->state->progress.records += e->returned;
+        if (e->dealer.ops != NULL) {
+            e->dealer.ops->note(e->dealer.self, &batch->progress, tn_clock_ns());
+        }
     }
-    if (e->lead == NULL) {
-        set_records(e, s->progress.records);
-    } else if (learned) {
-        s->samples += turn->rows;
-    }
-    s->steps = learned ? e->w->steps : s->steps;
-    if (e->lead != NULL) {
-        tn_heartbeat_stats_step(&e->beats, e->w, turn, s->progress.records);
-    }
-    if (!learned) {
-        tn_heartbeat_stats_state(&e->beats, TN_PEER_WAITING);
-    }
-}
-
-bool tn_epoch_hear(tn_epoch *e)
-{
-    if (e->lead == NULL) {
-        return false;
-    }
-    tn_group *group = e->beats.group;
-    e->is_stopped = tn_group_is_asked(group, TN_ASKS_STOP) || e->is_stopped;
-    e->is_full = tn_group_is_asked(group, TN_ASKS_ROOM) || e->is_full;
-    if (e->watch->save != NULL && tn_group_is_asked(group, TN_ASKS_SAVE)) {
-        atomic_store(e->watch->save, true);
-    }
-    return tn_leader_gives_back(e->lead, false);
-}
-
-tn_status tn_epoch_give_back(tn_epoch *e, bool *given, tn_error *err)
-{
-    *given = e->is_async && tn_leader_gives_back(e->lead, true);
-    if (!*given) {
-        return TN_OK;
-    }
-    tn_reader *reader = tn_step_prefetch_reader(e->data);
-    close_steps(e);
-    tn_reader_quit(reader); /* so that no part is over between these two */
-    tn_met_add_reader(&e->met, reader, tn_part_dealer_ended(e->dealer));
-    tn_step_prefetch_close(e->data);
-    e->data = NULL;
-    e->returned += tn_part_dealer_records(e->dealer);
-    tn_part_dealer_give_back(e->dealer, tn_clock_ns());
-    TN_TRY(tn_epoch_reader_open_dealt(&e->data, e->w, e->state->progress.epoch,
-                                      e->state->data->cut_for, tn_part_dealer_dealer(e->dealer),
-                                      err));
-    return tn_step_loop_new(&e->steps, e->w, e->data, err);
-}
-
-tn_status tn_epoch_wait_for_all(tn_epoch *e, tn_error *err)
-{
-    if (!e->is_async) {
-        return TN_OK;
-    }
-    TN_TRY(tn_leader_finish(e->lead, err));
-    return tn_peers_refresh(tn_leader_peers(e->lead), err);
+    e->ops->note(e, turn);
 }
 
 /* ---- where all stand ---- */
@@ -376,65 +335,16 @@ static uint64_t records_of(const tn_epoch *e)
     return e->state->samples - e->samples_before; /* consumed in it */
 }
 
-/* In an epoch that others have begun all ranks deal themselves what was left. */
-static tn_status follow_others(const tn_epoch *e, const tn_progress *progress, tn_error *err)
-{
-    for (uint32_t r = 1; r < e->w->plan->owners.n_peers; r++) {
-        TN_TRY(tn_part_dealer_follow(e->dealer, r, &progress[r], tn_clock_ns(), err));
-    }
-    return TN_OK;
-}
-
-/* Lists the parts as ranks that stand at progress[rank] read them; false before they have. */
-static bool list_parts(tn_epoch *e, const tn_progress *progress)
-{
-    tn_run_state *s = e->state;
-    tn_arena_free(e->parts);
-    e->parts = tn_arena_new(1 << 14);
-    s->part = tn_epoch_parts_manifest(s->data, progress, e->w->plan->owners.n_peers, e->parts,
-                                      &s->n_parts);
-    return s->part != NULL;
-}
-
-static tn_status sum(tn_epoch *e, tn_error *err)
-{
-    const bool is_current = e->state->data != NULL && e->state->progress.epoch == e->number;
-    if (e->lead == NULL || !is_current) {
-        return TN_OK; /* between two epochs: what the end of one summed up stays */
-    }
-    tn_leader_totals totals;
-    if (e->is_async) {
-        e->state->progress.records = e->returned + tn_part_dealer_records(e->dealer);
-    }
-    TN_TRY(tn_leader_sum(e->lead, &e->state->progress, e->metrics, e->whole, &totals, err));
-    e->bad_of_others = totals.bad;
-    if (e->dealer == NULL && !list_parts(e, totals.progress)) {
-        return TN_OK; /* at the beginning of one */
-    }
-    set_records(e, totals.records);
-    /* On request the dealer has heard what the others hold. */
-    return e->dealer == NULL || e->is_async ? TN_OK : follow_others(e, totals.progress, err);
-}
-
 tn_status tn_epoch_locate(tn_epoch *e, tn_error *err)
 {
     tn_run_state *s = e->state;
-    TN_TRY(sum(e, err));
-    if (e->dealer != NULL && s->progress.epoch == tn_part_dealer_epoch(e->dealer)) {
+    TN_TRY(e->ops->sum(e, err));
+    if (e->dealer.ops != NULL && s->progress.epoch == e->number) {
         tn_arena_free(e->parts);
         e->parts = tn_arena_new(1 << 12);
-        s->part = tn_part_dealer_parts(e->dealer, e->parts, &s->n_parts, tn_clock_ns());
+        s->part = e->dealer.ops->parts(e->dealer.self, e->parts, &s->n_parts, tn_clock_ns());
     }
     return TN_OK;
-}
-
-tn_status tn_epoch_gather(tn_epoch *e, tn_error *err)
-{
-    if (!e->is_async) {
-        return TN_OK; /* alone, or the step itself was the meeting */
-    }
-    TN_TRY(sum(e, err)); /* the others stand still when they are told to */
-    return tn_peers_refresh(tn_leader_peers(e->lead), err);
 }
 
 tn_status tn_epoch_evaluate(tn_epoch *e, const tn_eval_request *request, tn_evaluation *out,
@@ -444,8 +354,7 @@ tn_status tn_epoch_evaluate(tn_epoch *e, const tn_eval_request *request, tn_eval
     const char *data = request->paths == &e->run->data.test ? "test" : "valid";
     tn_span_begin(lane, TN_PHASE_EVALUATE);
     tn_lane_fold(lane, TN_PHASE_EVALUATE);
-    tn_status status = e->lead != NULL ? tn_leader_evaluate(e->lead, data, request, out, err)
-                                       : tn_evaluate(e->w, request, out, err);
+    tn_status status = e->ranks.ops->evaluate(e->ranks.self, e->w, data, request, out, err);
     tn_lane_fold(lane, TN_PHASES);
     tn_span_end(lane);
     return status;
@@ -453,9 +362,8 @@ tn_status tn_epoch_evaluate(tn_epoch *e, const tn_eval_request *request, tn_eval
 
 /* Of what is learned, not of what is read: with a large shuffle window all is read before the first
  * step. Until an epoch has told how many records there are, by what the bytes read held. */
-double tn_epoch_share(const tn_epoch *e)
+double tn_epoch_share(const tn_epoch *e, const tn_ranks_sums *others)
 {
-    tn_peer_progress_sums others = {0};
     double all = (double)e->records_before;
     if (e->records_before == 0) {
         tn_reader *reader = tn_step_prefetch_reader(e->data);
@@ -465,11 +373,8 @@ double tn_epoch_share(const tn_epoch *e)
         const double total = (double)tn_reader_total_bytes(reader);
         all = bytes > 0 ? (double)read.records * total / bytes : 0;
     }
-    if (e->lead != NULL) {
-        tn_peer_progress_sums_of(tn_leader_peer_progress(e->lead), &others);
-    }
     const tn_progress *own = &e->state->progress;
-    const uint64_t learned = own->records + (others.epoch == own->epoch ? others.records : 0);
+    const uint64_t learned = own->records + (others->epoch == own->epoch ? others->records : 0);
     return all > 0 ? fmin(1, (double)learned / all) : (double)NAN;
 }
 
@@ -490,25 +395,9 @@ static tn_status look_again(tn_epoch *e, tn_error *err)
     return TN_OK;
 }
 
-/* One process's reader has judged its own bad records. What a rank tells of its records ends with
- * its last batch, so those behind it are added. */
-static tn_status judge_bad(const tn_epoch *e, tn_error *err)
+static tn_status judge(tn_epoch *e, tn_error *err)
 {
-    if (e->lead == NULL || !e->is_whole) {
-        return TN_OK;
-    }
-    const uint64_t bad = e->met.counts.bad + e->bad_of_others;
-    const uint64_t told = records_of(e);
-    const uint64_t learned = tn_metrics_rows(e->whole);
-    const uint64_t records = told > learned + bad ? told : learned + bad;
-    tn_bad_record_limit limit;
-    TN_TRY(tn_bad_record_limit_read(e->run->data.bad_records_max, &limit, err));
-    return tn_bad_record_limit_end(&limit, records, bad, err);
-}
-
-static tn_status judge(const tn_epoch *e, tn_error *err)
-{
-    TN_TRY(judge_bad(e, err));
+    TN_TRY(e->ops->judge(e, err));
     if (!e->is_whole || e->met.counts.records > 0 || records_of(e) > 0) {
         return TN_OK;
     }
@@ -521,7 +410,7 @@ tn_status tn_epoch_finish(tn_epoch *e, tn_epoch_end *out, tn_error *err)
 {
     tn_run_state *s = e->state;
     TN_TRY(look_again(e, err));
-    TN_TRY(sum(e, err));
+    TN_TRY(e->ops->sum(e, err));
     TN_TRY(judge(e, err));
     *out = (tn_epoch_end){s->progress, s->epoch_step, e->samples_before};
     /* The rest of an epoch does not tell how many records one has. */

@@ -1,35 +1,70 @@
 /* epoch.h - the epoch that runs, in the process that leads the run: its data, its steps, its
- * counts, and the other ranks that train with it (train/peers/leader.h).
+ * counts, and how the ranks of the run share it (train/group/ranks.h).
  *
  *     TN_TRY(tn_epoch_open(e, report, err));           the reader, from where the run stands
  *     TN_TRY(tn_epoch_begin_steps(e, err));            all ranks train
- *     tn_epoch_note(e, turn);                          behind each turn of this one
- *     TN_TRY(tn_epoch_wait_for_all(e, err));           nothing is left for any rank
+ *     tn_epoch_note(e, turn);                          after each turn of this one
+ *     TN_TRY(e->ops->finish(e, err));                  nothing is left for any rank
  *     tn_epoch_close(e);
  *     TN_TRY(tn_epoch_finish(e, &end, err));           what all have learned; the next one
  *
- * A run alone has no `lead`: nobody is ordered or waited for. The place in the data stands in the
- * state of the run. Others read the fields, which only epoch.c changes once it is initialized.
- * Belongs to the trainer's thread.
+ * The place in the data is in the state of the run. Others read the fields, which only epoch.c and
+ * `ops` change once it is initialized. Belongs to the trainer's thread.
  */
 #pragma once
 
-#include "train/report/peer_progress.h"
-#include "train/run/heartbeat_stats.h"
+#include "train/group/ranks.h"
+#include "train/report/run_counts.h"
+#include "train/run/epoch_reader.h"
 
-typedef struct tn_checkpoints tn_checkpoints;
-typedef struct tn_eval_request tn_eval_request;
-typedef struct tn_evaluation tn_evaluation;
-typedef struct tn_leader tn_leader;
-typedef struct tn_part_dealer tn_part_dealer;
 typedef struct tn_report tn_report;
-typedef struct tn_run tn_run;
 typedef struct tn_run_state tn_run_state;
-typedef struct tn_run_text tn_run_text;
 typedef struct tn_step_loop tn_step_loop;
-typedef struct tn_step_prefetch tn_step_prefetch;
+typedef struct tn_step_turn tn_step_turn;
 
-typedef struct tn_epoch {
+typedef struct tn_epoch tn_epoch;
+
+/* How the ranks of a run share an epoch: a constant of a process alone, and one of a group, which
+ * tn_ranks_ops has. */
+struct tn_epoch_ops {
+    /* Opens e->data, and e->dealer where several readers have left parts of it, from where the run
+     * is; the other ranks may ask for their parts then. Before the next they ask no more. */
+    tn_status (*open_data)(tn_epoch *e, tn_error *err);
+    void (*close_data)(tn_epoch *e);
+
+    /* The label rate of the first rows of all ranks. TN_END: alone, there are none. */
+    tn_status (*prior)(tn_epoch *e, tn_prior *out, tn_error *err);
+
+    /* Has all ranks train: from the beginning of what is left (`at_first`), or after a meeting. */
+    tn_status (*start)(tn_epoch *e, bool at_first, tn_error *err);
+
+    /* After a turn: counts it in the state of the run, and tells the others of this rank. */
+    void (*note)(tn_epoch *e, const tn_step_turn *turn);
+
+    /* Takes what the others ask for into is_stopped, is_full and watch->save. True: all are to
+     * meet so that parts can be dealt anew. */
+    bool (*hear)(tn_epoch *e);
+
+    /* The worker has reached a meeting. `give_back` is for dealing parts anew, if that was asked
+     * for: those of this rank go to others that are idle, and it asks for other ones. When `gather`
+     * returns all wait, and the worker's weights are those of all owners. Then `start` has all go
+     * on. */
+    tn_status (*give_back)(tn_epoch *e, bool *given, tn_error *err);
+    tn_status (*gather)(tn_epoch *e, tn_error *err);
+
+    /* Nothing of the epoch is left for this rank: waits until nothing is left for any. */
+    tn_status (*finish)(tn_epoch *e, tn_error *err);
+
+    /* At a meeting: sums up what all ranks have learned in the epoch that is open, into `whole` and
+     * the state of the run. */
+    tn_status (*sum)(tn_epoch *e, tn_error *err);
+
+    /* TN_E_DATA: all ranks together have met too many bad records in the epoch that is over; alone
+     * the reader looks. */
+    tn_status (*judge)(tn_epoch *e, tn_error *err);
+};
+
+struct tn_epoch {
     const tn_run *run; /* these three are set by the owner and must outlive it */
     const tn_watch *watch;
     tn_run_state *state;
@@ -38,7 +73,7 @@ typedef struct tn_epoch {
     tn_metrics *metrics; /* progressive: scores from before each row's own update; the worker's */
     tn_step_prefetch *data;  /* NULL: none is open */
     tn_step_loop *steps;     /* over them */
-    tn_part_dealer *dealer;  /* deals what several readers left of it; NULL: nobody need */
+    tn_epoch_dealer dealer;  /* deals what several readers left of it; none: nobody need */
     tn_arena *map;           /* holds state->data .. */
     uint32_t number;         /* .. of this epoch, the last that was opened */
     tn_arena *parts;         /* holds state->part */
@@ -52,14 +87,15 @@ typedef struct tn_epoch {
     uint64_t reassigned;     /* parts taken back before it */
     uint64_t schedule_end;   /* step; when the schedule ends with the run */
 
-    tn_leader *lead;          /* of the other ranks; NULL: alone */
-    tn_heartbeat_stats beats; /* to them */
-    tn_metrics *whole;        /* as metrics, of all ranks; when alone, these */
-    bool is_async;            /* above staleness 0, with others: each rank makes steps of its own */
-    bool is_stopped;          /* a signal to another rank wants the end .. */
-    bool is_full;             /* .. or its memory */
-    uint64_t bad_of_others;   /* records in this epoch, as of the last meeting */
-} tn_epoch;
+    tn_ranks ranks;          /* the others of the run */
+    const tn_epoch_ops *ops; /* how they share it */
+    tn_metrics *whole;       /* as metrics, of all ranks; when alone, these */
+    bool is_alone;           /* a run of one process */
+    bool is_async;           /* above staleness 0, with others: each rank makes steps of its own */
+    bool is_stopped;         /* a signal to another rank asks for the end */
+    bool is_full;            /* the memory of another rank is */
+    uint64_t bad_of_others;  /* records in this epoch, as of the last meeting */
+};
 
 /* Takes its memory, which is to be known when the limit of the table is found. */
 tn_status tn_epoch_init(tn_epoch *e, tn_worker *w, tn_error *err) TN_MUST_USE;
@@ -88,26 +124,15 @@ tn_status tn_epoch_check_parts(const tn_epoch *e, tn_error *err) TN_MUST_USE;
 
 /* ---- its steps ---- */
 
+/* Whether nothing was learned yet, and the weights came from nowhere else. */
+bool tn_epoch_is_fresh(const tn_epoch *e);
+
 /* Has all ranks train what is left of it. Before, the label rate of all ranks' first rows becomes
  * the output bias, unless weights came from somewhere. TN_END: alone, there are no rows. */
 tn_status tn_epoch_begin_steps(tn_epoch *e, tn_error *err) TN_MUST_USE;
 
-/* After a turn: the state moves on behind it, and the others are told with the heartbeats. */
+/* After a turn: the state moves on with it. */
 void tn_epoch_note(tn_epoch *e, const tn_step_turn *turn);
-
-/* What the others ask for with their heartbeats, into is_stopped, is_full and watch->save. True:
- * all should stand still so that parts can be dealt anew. */
-bool tn_epoch_hear(tn_epoch *e);
-
-/* The worker has reached a meeting. `give_back` is for dealing parts anew, if that was asked for:
- * those of this rank go to others that are idle, and it asks for other ones. When `gather` returns
- * all stand still, and the worker's weights are those of all owners. Then all go on. */
-tn_status tn_epoch_give_back(tn_epoch *e, bool *given, tn_error *err) TN_MUST_USE;
-tn_status tn_epoch_gather(tn_epoch *e, tn_error *err) TN_MUST_USE;
-tn_status tn_epoch_go_on(tn_epoch *e, tn_error *err) TN_MUST_USE;
-
-/* Nothing of the epoch is left for this rank: waits until nothing is left for any. */
-tn_status tn_epoch_wait_for_all(tn_epoch *e, tn_error *err) TN_MUST_USE;
 
 /* ---- where all stand ---- */
 
@@ -130,5 +155,5 @@ void tn_epoch_return(tn_epoch *e, const tn_epoch_end *end);
 
 uint64_t tn_epoch_reassigned(const tn_epoch *e); /* parts taken back, in the whole run */
 
-/* Share of it that is learned by all ranks, as far as they have told, 0 .. 1; NAN: not known. */
-double tn_epoch_share(const tn_epoch *e);
+/* Share of it that is learned by all ranks, as far as `others` go, 0 .. 1; NAN: not known. */
+double tn_epoch_share(const tn_epoch *e, const tn_ranks_sums *others);

@@ -4,8 +4,9 @@
 #include "io/read/row_scan.h"
 #include "ps/optim/optim.h"
 #include "ps/optim/schedule.h"
+#include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
-#include "train/peers/part_dealer.h"
+#include "train/group/ranks.h"
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
 #include "train/step/worker.h"
@@ -54,22 +55,24 @@ static tn_status open_feeder(tn_step_prefetch **out, const tn_worker *w, const t
 /* Finds the place; ranks that go on from the same position find the same. */
 static tn_status find_place(const tn_worker *w, const tn_epoch_parts *map,
                             const tn_epoch_position *stand, tn_progress *from,
-                            tn_part_dealer **dealer, tn_error *err)
+                            tn_epoch_dealer *dealer, tn_error *err)
 {
-    const tn_part_dealer_opts opts = {.epoch = from->epoch,
-                                      .ranks = w->plan->owners.n_peers,
-                                      .rank = w->rank,
-                                      .mode = TN_LEDGER_BY_RULE,
-                                      .map = map,
-                                      .stand = stand};
-    bool plain = opts.ranks == 1 && !stand->shared;
+    const tn_epoch_dealt left = {.epoch = from->epoch,
+                                 .rank = w->rank,
+                                 .ranks = w->plan->owners.n_peers,
+                                 .map = map,
+                                 .stand = stand};
+    bool plain = left.ranks == 1 && !stand->shared;
     return plain ? tn_epoch_parts_find(map, stand, from, err)
-                 : tn_part_dealer_open(dealer, &opts, err);
+                 : tn_group_built()->deal(dealer, &left, err);
 }
 
-bool tn_epoch_reader_on_request(const tn_worker *w)
+void tn_epoch_dealer_close(tn_epoch_dealer *d)
 {
-    return w->plan->run->cluster.staleness > 0 && w->plan->owners.n_peers > 1;
+    if (d->ops != NULL) {
+        d->ops->close(d->self);
+    }
+    *d = (tn_epoch_dealer){0};
 }
 
 tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w, uint32_t epoch,
@@ -95,43 +98,10 @@ static bool accepts(const tn_worker *w)
     return w->plan->run->data.changed == TN_CHANGED_ACCEPT;
 }
 
-static tn_status deal_on_request(tn_step_prefetch **out, const tn_worker *w,
-                                 const tn_progress *from, tn_epoch_position *stand,
-                                 tn_part_dealer **dealer, tn_error *err)
-{
-    const bool goes_on = stand->within && stand->epoch == from->epoch;
-    const tn_part_dealer_opts opts = {.epoch = from->epoch,
-                                      .ranks = w->plan->owners.n_peers,
-                                      .rank = w->rank,
-                                      .mode = TN_LEDGER_ON_REQUEST,
-                                      .stand = goes_on ? stand : NULL};
-    *out = NULL;
-    TN_TRY(tn_part_dealer_open(dealer, &opts, err));
-    tn_status status =
-        tn_epoch_reader_open_dealt(out, w, from->epoch, tn_epoch_cut_for(w, from->epoch, stand),
-                                   tn_part_dealer_dealer(*dealer), err);
-    if (status != TN_OK) {
-        tn_part_dealer_close(*dealer);
-        *dealer = NULL;
-    }
-    if (status == TN_E_DATA && goes_on && accepts(w)) {
-        tn_epoch_position_done(stand);
-        return deal_on_request(out, w, from, stand, dealer, err);
-    }
-    TN_TRY(status);
-    if (goes_on) {
-        tn_epoch_position_done(stand);
-    }
-    return TN_OK;
-}
-
 tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
-                               tn_epoch_position *stand, tn_part_dealer **dealer, tn_error *err)
+                               tn_epoch_position *stand, tn_epoch_dealer *dealer, tn_error *err)
 {
-    *dealer = NULL;
-    if (tn_epoch_reader_on_request(w)) {
-        return deal_on_request(out, w, from, stand, dealer, err);
-    }
+    *dealer = (tn_epoch_dealer){0};
     const uint32_t cut_for = tn_epoch_cut_for(w, from->epoch, stand);
     TN_TRY(open_feeder(out, w, from, cut_for, NULL, err));
     if (!stand->within || stand->epoch != from->epoch) {
@@ -147,11 +117,10 @@ tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_pr
         TN_TRY(status);
     }
     tn_epoch_position_done(stand);
-    const tn_dealer *deals = *dealer != NULL ? tn_part_dealer_dealer(*dealer) : NULL;
+    const tn_dealer *deals = dealer->ops != NULL ? dealer->ops->dealer(dealer->self) : NULL;
     status = open_feeder(out, w, from, cut_for, deals, err);
     if (status != TN_OK) {
-        tn_part_dealer_close(*dealer);
-        *dealer = NULL;
+        tn_epoch_dealer_close(dealer);
     }
     return status;
 }

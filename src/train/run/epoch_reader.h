@@ -4,26 +4,52 @@
 
 #include "io/read/reader.h"
 
-typedef struct tn_epoch_position tn_epoch_position;
+typedef struct tn_arena tn_arena;                   /* base/core/arena.h */
+typedef struct tn_epoch_parts tn_epoch_parts;       /* train/checkpoint/run_state.h */
+typedef struct tn_epoch_position tn_epoch_position; /* likewise */
+typedef struct tn_manifest_part tn_manifest_part;   /* ps/snapshot/manifest.h */
 typedef struct tn_model_plan tn_model_plan;
-typedef struct tn_part_dealer tn_part_dealer;
 typedef struct tn_run tn_run;
 typedef struct tn_step_prefetch tn_step_prefetch;
 typedef struct tn_worker tn_worker;
 
+/* ---- parts that several readers share ---- */
+
+/* Deals the parts of an epoch to the reader of this process. */
+typedef struct tn_epoch_dealer_ops {
+    const tn_dealer *(*dealer)(const void *self); /* for one reader at a time, which it outlives */
+    /* This process has learned one more batch, whose progress this is. Monotonic time. */
+    void (*note)(void *self, const tn_progress *at, uint64_t now_ns);
+    /* Lists for a manifest how far all parts are learned, in the arena. */
+    const tn_manifest_part *(*parts)(void *self, tn_arena *arena, uint32_t *n, uint64_t now_ns);
+    uint32_t (*reassigned)(void *self); /* parts that were taken from a rank and given to another */
+    void (*close)(void *self);          /* after the reader */
+} tn_epoch_dealer_ops;
+
+typedef struct tn_epoch_dealer {
+    const tn_epoch_dealer_ops *ops; /* NULL: all parts are this reader's */
+    void *self;
+} tn_epoch_dealer;
+
+/* Several readers left this of an epoch. */
+typedef struct tn_epoch_dealt {
+    uint32_t epoch, rank, ranks;    /* this process */
+    const tn_epoch_parts *map;      /* all parts of the epoch */
+    const tn_epoch_position *stand; /* within it; lent */
+} tn_epoch_dealt;
+
+void tn_epoch_dealer_close(tn_epoch_dealer *d); /* then there is none; none is fine */
+
+/* ---- readers ---- */
+
 /* Reads the worker's own parts of the epoch of *from, from there on. A run that goes on reads from
  * `stand` on, when that is within this epoch; `stand` is empty afterwards. If one process goes on
  * from a checkpoint of one process, *from becomes the place. Else *dealer knows which parts are
- * left for this worker, and is closed behind the feeder; NULL: there is none. Where parts are dealt
- * on request only rank 0 calls this, and its *dealer has the ledger of all. On failure both are
- * NULL. */
+ * left for this worker, and is closed after the reader. On failure *out is NULL, and there is no
+ * dealer. */
 tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
-                               tn_epoch_position *stand, tn_part_dealer **dealer,
+                               tn_epoch_position *stand, tn_epoch_dealer *dealer,
                                tn_error *err) TN_MUST_USE;
-
-/* Whether rank 0 deals the parts of an epoch as they are asked for. At staleness 0 they are dealt
- * by rule, so that arrival decides nothing. */
-bool tn_epoch_reader_on_request(const tn_worker *w);
 
 /* Reads the first rows that the worker would get by rule (tn_reader_prior), where parts are dealt
  * on request: it is not known before which rank gets which part, and there may be fewer parts than

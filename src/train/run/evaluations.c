@@ -7,9 +7,6 @@
 #include "train/config/days.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/predict.h"
-#include "train/peers/peers.h"
-#include "train/peers/score_exchange.h"
-#include "train/run/follower.h"
 #include "train/run/saver.h"
 
 #include <string.h>
@@ -80,7 +77,7 @@ static tn_status evaluate_valid(evaluator *v, tn_run_now *now, tn_error *err)
     }
     /* Among peers rows would travel for it: only where this model may be the one that stays. */
     const bool last = now->stops || tn_run_is_last(now);
-    TN_TRY(score_valid(v, now, now->epoch->lead == NULL || last, err));
+    TN_TRY(score_valid(v, now, now->epoch->is_alone || last, err));
     v->evaluated = now->worker->steps;
     state->eval_owed = false;
     TN_TRY(tn_modules_at(now, TN_AT_SCORES, err));
@@ -152,108 +149,6 @@ static tn_status score_kept(void *self, tn_run_now *now, tn_error *err)
     return status == TN_OK || status == TN_E_DATA ? TN_OK : tn_fail(err, status, "%s", why.text);
 }
 
-/* ---- on another rank: scores its parts ---- */
-
-static tn_status send_rows(void *arg, const tn_done_note *note, tn_error *err)
-{
-    const tn_follower *f = arg;
-    return tn_group_done(f->group, note, err);
-}
-
-/* This rank scores no more, since a signal asks for the end: rank 0 hears so instead of rows, ends
- * its evaluation and saves, unless it has given up already. */
-static tn_status refuse_rows(tn_follower *f, const tn_error *why, tn_error *err)
-{
-    tn_order_note order;
-    tn_status status = TN_END;
-    while (status == TN_END) {
-        status = tn_follower_next_order(f, true, &order, err);
-    }
-    TN_TRY(status);
-    if (order.what == TN_ORDER_ROWS) {
-        return tn_follower_answer(f, &order, why->code, why, err);
-    }
-    f->instead = order;
-    f->has_instead = true;
-    return TN_OK;
-}
-
-/* Rank 0 waits for rows, so a failure is the group's, but for a signal. */
-static tn_status hand_over(tn_follower *f, const tn_order_note *order, const tn_eval_request *what,
-                           tn_error *err)
-{
-    const tn_order_note said = *order; /* of which the next one leaves no text */
-    const bool nodes = (order->more.at[0] & TN_EVALUATES_WITH_NODES) != 0;
-    if (nodes && f->fetch == NULL) {
-        return tn_fail(err, TN_E_USAGE, "rank 0 fetches nodes that this rank was not told of");
-    }
-    const tn_score_sender_pass pass = {.w = f->w,
-                                       .paths = what->paths,
-                                       .rows_max = what->rows_max,
-                                       .held = what->held,
-                                       .ids = (order->more.at[0] & TN_EVALUATES_WITH_IDS) != 0,
-                                       .fetch = nodes ? f->fetch : NULL,
-                                       .line = {tn_follower_next_order, send_rows, f}};
-    tn_read_counts counts = {0};
-    TN_TRY(tn_peers_begin(f->peers, err));
-    TN_TRY(tn_peers_refresh(f->peers, err));
-    tn_status status = tn_score_sender_run(&pass, &counts, &f->instead, err);
-    if (status == TN_E_STOPPED) {
-        const tn_error why = *err;
-        return refuse_rows(f, &why, err);
-    }
-    if (status != TN_OK) {
-        f->has_instead = status == TN_END;
-        return status == TN_END ? TN_OK : status;
-    }
-    const tn_follower_scores scores = {.counts = counts};
-    return tn_follower_scored(f, &said, &scores, err);
-}
-
-static tn_status add_up(tn_follower *f, const tn_order_note *order, const tn_eval_request *what,
-                        tn_error *err)
-{
-    tn_evaluation found;
-    tn_error why = {0};
-    tn_status status = tn_peers_begin(f->peers, &why);
-    if (status == TN_OK) {
-        status = tn_peers_refresh(f->peers, &why);
-    }
-    if (status == TN_OK) {
-        status = tn_evaluate(f->w, what, &found, &why);
-    }
-    if (status != TN_OK) {
-        return tn_follower_answer(f, order, status, &why, err);
-    }
-    const tn_follower_scores scores = {.metrics = found.metrics, .counts = found.counts};
-    status = tn_follower_scored(f, order, &scores, err);
-    tn_evaluation_done(&found);
-    return status;
-}
-
-/* EVALUATE: scores its parts, and says what they make or hands over the rows. */
-static tn_status evaluate_parts(tn_follower *f, const tn_order_note *order, tn_error *err)
-{
-    const tn_data_opts *data = &f->plan->run->data;
-    const tn_strs *own = strcmp(order->text, "test") == 0 ? &data->test : &data->valid;
-    const bool rows = order->more.n > 0 && (order->more.at[0] & TN_EVALUATES_ROWS) != 0;
-    tn_eval_request what = {.paths = f->paths != NULL ? f->paths : own};
-    what.held = what.paths == &data->valid && data->held != TN_HELD_NONE;
-    tn_strs head;
-    tn_arena *arena = tn_arena_new(1 << 10);
-    const uint64_t day = order->more.n == 3 ? order->more.at[1] : UINT64_MAX;
-    if (day <= TN_DAY_MAX || tn_day_is_hour(day)) {
-        head = tn_days_paths(&data->pattern, (uint32_t)day, arena);
-        what.paths = &head;
-        what.rows_max = order->more.at[2];
-    }
-    f->trains = false;
-    tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
-    tn_status status = rows ? hand_over(f, order, &what, err) : add_up(f, order, &what, err);
-    tn_arena_free(arena);
-    return status;
-}
-
 extern const tn_module tn_module_evaluate;
 const tn_module tn_module_evaluate = {.name = "evaluate",
                                       .size = sizeof(evaluator),
@@ -265,7 +160,6 @@ const tn_module tn_module_evaluate = {.name = "evaluate",
                                              [TN_AT_END] = evaluate_last,
                                              [TN_AT_COLLECT] = collect_scores,
                                              [TN_AT_KEPT] = score_kept},
-                                      .follow = {[TN_ORDER_EVALUATE] = evaluate_parts},
                                       .close = free_evaluator};
 
 /* ---- data.test ---- */

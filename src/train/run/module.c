@@ -50,18 +50,6 @@ tn_status tn_modules_at(tn_run_now *now, tn_run_moment moment, tn_error *err)
     return TN_OK;
 }
 
-tn_follow_fn *tn_modules_follow(uint64_t what)
-{
-    TN_ASSERT(what < TN_ORDERS);
-    for (uint32_t i = 0; i < N_MODULES; i++) {
-        const tn_module *m = all[i];
-        if (m->follow[what] != NULL) {
-            return m->follow[what];
-        }
-    }
-    return NULL;
-}
-
 tn_status tn_modules_hear(void *now, const tn_run_record *record, tn_error *err)
 {
     void **self = ((tn_run_now *)now)->self;

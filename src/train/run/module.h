@@ -34,8 +34,8 @@
  * ranks meet before the next step, and MEETING comes. What the timetable says needs no `due`: for
  * that they meet anyway, and `tn_run_now.due` says what it is.
  *
- * All of this is in the process that leads the run. On every other rank of a group `follow` carries
- * out what the leader orders for the module (train/run/follower.h); there is no state there.
+ * All of this is in the process that leads the run, which has the other ranks of a group do the
+ * same (train/group/ranks.h); modules have no state there.
  *
  * `hear` gets every record that the report makes (train/report/metrics_jsonl.h), after LOAD: the
  * steps of a window, an evaluation, a day, a checkpoint, a line for people, the end of the run. It
@@ -49,7 +49,6 @@
  */
 #pragma once
 
-#include "cluster/wire/control_messages.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/report/report.h"
@@ -61,7 +60,6 @@
 typedef struct tn_calibrate tn_calibrate;     /* train/eval/calibrate.h */
 typedef struct tn_calibration tn_calibration; /* metrics/calibrator.h */
 typedef struct tn_day_loop tn_day_loop;       /* train/run/day_loop.h */
-typedef struct tn_follower tn_follower;       /* train/run/follower.h */
 typedef struct tn_loss_curve tn_loss_curve;   /* train/report/advice.h */
 typedef struct tn_saver tn_saver;             /* train/run/saver.h */
 typedef struct tn_timetable tn_timetable;     /* train/run/timetable.h */
@@ -130,14 +128,12 @@ typedef struct tn_run_now {
 } tn_run_now;
 
 typedef tn_status tn_module_fn(void *self, tn_run_now *now, tn_error *err);
-typedef tn_status tn_follow_fn(tn_follower *f, const tn_order_note *order, tn_error *err);
 
 typedef struct tn_module {
     const char *name;
     size_t size; /* of its own state; 0: it has none, and `self` is NULL */
     bool (*due)(void *self, const tn_run_now *now); /* NULL: never */
     tn_module_fn *at[TN_MOMENTS];                   /* NULL: it does nothing then */
-    tn_follow_fn *follow[TN_ORDERS];                /* NULL: the order is not for this module */
     tn_run_record_fn *hear;                         /* NULL: it listens to no record */
     void (*close)(void *self);                      /* NULL: it holds nothing */
 } tn_module;
@@ -148,9 +144,6 @@ void tn_modules_close(tn_run_now *now); /* also after a failure */
 
 /* Walks over the list at a moment. */
 tn_status tn_modules_at(tn_run_now *now, tn_run_moment moment, tn_error *err) TN_MUST_USE;
-
-/* The function of the module that carries out an order on another rank; NULL: there is none. */
-tn_follow_fn *tn_modules_follow(uint64_t what);
 
 /* Passes a record of the report on to the modules that listen. `now`: a tn_run_now. */
 tn_run_record_fn tn_modules_hear TN_MUST_USE;

@@ -1,11 +1,8 @@
 /* room.c - keeps the table within bounds: rows that expire leave, a run that is full ends. */
-#include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/peers/leader.h"
-#include "train/run/follower.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
 #include "train/step/memory_cap.h"
@@ -76,8 +73,8 @@ static tn_status sweep_rows(tn_run_now *now, tn_error *err)
         .day = day, .groups = TN_NEW_ARRAY(arena, tn_group_rows, n + 1), .state = now->state};
     TN_ASSERT(e->data == NULL);
     tn_status status = tn_rows_sweep(now->worker, day, swept.groups, err);
-    if (status == TN_OK && e->lead != NULL) {
-        status = tn_leader_sweep(e->lead, day, swept.groups, n, err);
+    if (status == TN_OK) {
+        status = e->ranks.ops->sweep(e->ranks.self, day, swept.groups, n, err);
     }
     swept.seconds = tn_clock_s() - begin;
     swept.aged = tn_table_aged(now->worker->shard.table);
@@ -101,45 +98,5 @@ static tn_status sweep_after_epoch(void *self, tn_run_now *now, tn_error *err)
     return TN_OK;
 }
 
-static tn_status count_swept(tn_follower *f, const tn_order_note *order, tn_group_rows *groups,
-                             tn_error *err)
-{
-    const uint32_t n = f->plan->layout->n_groups;
-    tn_text packed = {0};
-    tn_group_rows_pack(groups, n, &packed);
-    tn_status status = tn_text_check(&packed, "counts of rows", err);
-    if (status == TN_OK) {
-        tn_done_note note = {.what = order->what,
-                             .number = order->number,
-                             .text = "",
-                             .metrics = {packed.data, packed.size}};
-        status = tn_follower_done(f, &note, err);
-    }
-    tn_text_done(&packed);
-    return status;
-}
-
-/* SWEEP: rows that have expired leave. */
-static tn_status sweep_part(tn_follower *f, const tn_order_note *order, tn_error *err)
-{
-    tn_error why = {0};
-    tn_group_rows *groups = NULL;
-    tn_status status = order->number <= TN_DAY_MAX
-                           ? TN_OK
-                           : tn_fail(&why, TN_E_PEER, "rank 0 sweeps on a day that is none");
-    if (status == TN_OK) {
-        status = TN_ALLOC(groups, f->plan->layout->n_groups + 1, "counts of rows", &why);
-    }
-    if (status == TN_OK) {
-        status = tn_rows_sweep(f->w, (uint32_t)order->number, groups, &why);
-    }
-    status = status == TN_OK ? count_swept(f, order, groups, err)
-                             : tn_follower_answer(f, order, status, &why, err);
-    tn_free(groups);
-    return status;
-}
-
 extern const tn_module tn_module_sweep;
-const tn_module tn_module_sweep = {.name = "sweep",
-                                   .at = {[TN_AT_EPOCH] = sweep_after_epoch},
-                                   .follow = {[TN_ORDER_SWEEP] = sweep_part}};
+const tn_module tn_module_sweep = {.name = "sweep", .at = {[TN_AT_EPOCH] = sweep_after_epoch}};

@@ -4,13 +4,12 @@
 #include "base/core/clock.h"
 #include "ps/optim/optim.h"
 #include "train/config/run_loss.h"
-#include "train/peers/leader.h"
+#include "train/group/ranks.h"
 #include "train/report/advice.h"
 #include "train/report/profile.h"
 #include "train/run/day_loop.h"
 #include "train/run/early_stopping.h"
 #include "train/run/epoch_reader.h"
-#include "train/run/follower.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
 #include "train/run/timetable.h"
@@ -61,15 +60,15 @@ static tn_status do_what_is_due(trainer *t, tn_error *err)
 static tn_status meet(trainer *t, tn_error *err)
 {
     bool gave_back;
-    TN_TRY(tn_epoch_give_back(&t->epoch, &gave_back, err));
+    TN_TRY(t->epoch.ops->give_back(&t->epoch, &gave_back, err));
     if (gave_back && !is_due(t, t->now.worker->steps)) {
         return TN_OK; /* they met for that only */
     }
-    TN_TRY(tn_epoch_gather(&t->epoch, err));
+    TN_TRY(t->epoch.ops->gather(&t->epoch, err));
     tn_status status = do_what_is_due(t, err);
     tn_timetable_look(&t->timetable, t->now.worker->steps);
     TN_TRY(status);
-    return t->now.stops ? TN_OK : tn_epoch_go_on(&t->epoch, err);
+    return t->now.stops ? TN_OK : t->epoch.ops->start(&t->epoch, false, err);
 }
 
 /* ---- steps ---- */
@@ -79,11 +78,9 @@ static tn_status report_step(trainer *t, const tn_step_turn *turn, double begin,
     const tn_run_now *now = &t->now;
     const tn_rule_opts *dense = now->run->train.optimizer.opts;
     const tn_epoch *e = &t->epoch;
-    tn_link_counts counts = {0};
-    if (e->lead != NULL) {
-        tn_link_counts_of(tn_group_link(e->beats.group), &counts);
-    }
-    const double epoch_done = tn_epoch_share(e);
+    tn_ranks_sums others;
+    e->ranks.ops->sums(e->ranks.self, &others);
+    const double epoch_done = tn_epoch_share(e, &others);
     const double of_day = t->state.progress.epoch - t->state.days.epoch + epoch_done;
     const double epochs =
         now->days != NULL ? tn_day_loop_share(now->days, now->run, of_day) : of_day;
@@ -92,10 +89,10 @@ static tn_status report_step(trainer *t, const tn_step_turn *turn, double begin,
                    .joint =
                        e->is_async && turn->step != NULL ? turn->step->batch->rows : turn->rows,
                    .lr = dense->lr * turn->factor,
-                   .bytes_in = counts.bytes_in,
-                   .bytes_out = counts.bytes_out},
+                   .bytes_in = others.bytes_in,
+                   .bytes_out = others.bytes_out},
         .state = &t->state,
-        .took_s = e->lead == NULL ? turn->waited_s + turn->took_s + tn_clock_s() - begin : 0,
+        .took_s = e->is_alone ? turn->waited_s + turn->took_s + tn_clock_s() - begin : 0,
         .epoch_done = epoch_done,
         .done = tn_timetable_share(&t->timetable, t->state.steps, epochs, tn_clock_s()),
         .reader = tn_step_prefetch_reader(e->data),
@@ -109,7 +106,7 @@ static tn_status report_step(trainer *t, const tn_step_turn *turn, double begin,
 static bool meets(void *arg, uint64_t steps)
 {
     trainer *t = arg;
-    const bool deals_anew = tn_epoch_hear(&t->epoch);
+    const bool deals_anew = t->epoch.ops->hear(&t->epoch);
     return is_due(t, steps) || deals_anew;
 }
 
@@ -137,7 +134,7 @@ static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
 
 static tn_status end_steps(trainer *t, tn_error *err)
 {
-    TN_TRY(tn_epoch_wait_for_all(&t->epoch, err));
+    TN_TRY(t->epoch.ops->finish(&t->epoch, err));
     if (t->epoch.is_async && t->state.steps != t->now.worker->steps) {
         tn_saver_set_unsaved(&t->saver); /* others have learned after this rank's last step */
         t->state.steps = t->now.worker->steps;
@@ -174,7 +171,7 @@ static tn_status reset_rows(trainer *t, tn_error *err)
 
 static tn_status learn_steps(trainer *t, tn_error *err)
 {
-    const atomic_bool *stop = t->epoch.lead != NULL ? NULL : t->now.watch->stop;
+    const atomic_bool *stop = t->epoch.is_alone ? t->now.watch->stop : NULL;
     TN_TRY(tn_step_prefetch_watch(t->epoch.data, stop, err));
     TN_TRY(tn_modules_at(&t->now, TN_AT_STEPS, err));
     TN_TRY(reset_rows(t, err));
@@ -321,7 +318,7 @@ static tn_status begin_run(trainer *t, tn_error *err)
         .watch = now->watch,
         .worker = now->worker,
         .dir = tn_checkpoints_dir(t->saver.checkpoints),
-        .reported = t->epoch.lead != NULL ? tn_leader_peer_progress(t->epoch.lead) : NULL,
+        .ranks = t->epoch.is_alone ? NULL : &t->epoch.ranks,
         .run_id = tn_checkpoints_run_id(t->saver.checkpoints),
         .memory = now->memory,
         .begun = now->begun,
@@ -395,7 +392,7 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
                    const tn_binder *b, tn_outcome *out, tn_error *err)
 {
     if (plan->run->cluster.rank > 0) {
-        return tn_follower_run(plan, text, watch, b, out, err);
+        return tn_group_built()->follow(plan, text, watch, b, out, err);
     }
     *out = (tn_outcome){0};
     tn_past past = {0};

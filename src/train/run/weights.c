@@ -3,11 +3,8 @@
 #include "models/model.h"
 #include "train/begin/begun.h"
 #include "train/begin/import.h"
-#include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/rerun.h"
-#include "train/peers/leader.h"
 #include "train/run/early_stopping.h"
-#include "train/run/follower.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
 
@@ -46,7 +43,7 @@ static tn_status import_files(origin *o, tn_run_now *now, tn_error *err)
     now->state->begun = true;
     TN_TRY(tn_import(now->run->checkpoint.from, now->worker, &o->begun, err));
     tn_begun_say(&o->begun, &o->said);
-    return now->epoch->lead != NULL ? tn_leader_load(now->epoch->lead, "", err) : TN_OK;
+    return now->epoch->ranks.ops->load(now->epoch->ranks.self, "", err);
 }
 
 static tn_status load(void *self, tn_run_now *now, tn_error *err)
@@ -81,26 +78,8 @@ static tn_status say_origin(void *self, tn_run_now *now, tn_error *err)
     return o->said.size > 0 ? tn_run_say(now, "info", tn_text_str(&o->said), err) : TN_OK;
 }
 
-/* On another rank: reads its part. */
-static tn_status load_part(tn_follower *f, const tn_order_note *order, tn_error *err)
-{
-    tn_error why = {0};
-    tn_heartbeat_stats_state(&f->beats, TN_PEER_LOADING);
-    tn_epoch_position *stand = order->number != 0 ? &f->stand : NULL;
-    const tn_tree *files = f->plan->run->checkpoint.from;
-    tn_status status = order->text[0] != '\0'   ? tn_ckptshare_load(f->w, order->text, stand, &why)
-                       : tn_tree_is_null(files) ? TN_OK
-                                                : tn_import(files, f->w, NULL, &why);
-    tn_memory_cap_begin(&f->memory);
-    if (status == TN_OK && stand != NULL && tn_room_is_over(tn_memory_cap_look(&f->memory))) {
-        status = tn_memory_cap_fail(&f->memory, order->text, &why); /* no step fits */
-    }
-    return tn_follower_answer(f, order, status, &why, err);
-}
-
 extern const tn_module tn_module_weights;
 const tn_module tn_module_weights = {.name = "weights",
                                      .size = sizeof(origin),
                                      .at = {[TN_AT_LOAD] = load, [TN_AT_BEGIN] = say_origin},
-                                     .follow = {[TN_ORDER_LOAD] = load_part},
                                      .close = free_origin};

@@ -4,7 +4,6 @@
 #include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "base/keys/record.h"
-#include "cluster/launch/membership.h"
 #include "io/localize/localize.h"
 #include "io/schema/schema.h"
 #include "nn/passes/plan.h"
@@ -159,9 +158,8 @@ tn_status tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers, t
 {
     const uint64_t asked = w->plan->run->embedding.memory;
     const uint32_t *from = w->shares->owners.from;
-    const tn_membership *group = w->plan->run->cluster.membership;
-    const uint32_t here = group != NULL && group->n_here > 0 ? group->n_here : 1;
-    *m = (tn_memory_cap){.sharers = sharers > 0 ? sharers : here};
+    const uint32_t here = w->plan->run->cluster.here;
+    *m = (tn_memory_cap){.sharers = sharers > 0 ? sharers : here > 0 ? here : 1};
     if (asked == TN_MEMORY_NONE) {
         return TN_OK;
     }

@@ -8,7 +8,6 @@
 #include "base/core/alloc.h"
 #include "base/thread/team.h"
 #include "base/trace/trace.h"
-#include "cluster/exchange/eval_pull.h"
 #include "io/rows/batch.h"
 #include "io/schema/schema.h"
 #include "metrics/metrics.h"
@@ -418,11 +417,7 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
 tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error *err)
 {
     const tn_keyset *keys = &s->local->keys;
-    if (w->peek != NULL) {
-        TN_TRY(tn_eval_pull_rows(w->peek, w->team, keys, s->rows, s->missing, err));
-    } else {
-        tn_shard_peek(&w->shard, w->team, keys, s->rows, s->missing);
-    }
+    TN_TRY(w->peek.rows(w->peek.self, w->team, keys, s->rows, s->missing, err));
     tn_sparse sparse = sparse_of(s, false);
     unknown_in in = {.bag = s->local->bag,
                      .n_slots = w->plan->schema->n_slots,

@@ -127,7 +127,7 @@ static tn_status make_shard(tn_worker *w, const tn_binder *b, tn_error *err)
     return tn_dense_new(&w->shard.dense, &dense, err);
 }
 
-/* Other processes have a client when they have met (train/peers/peers.h). */
+/* Other processes have a client when they have met (train/group/ranks.h). */
 static tn_status make_client(tn_worker *w, const tn_binder *b, tn_error *err)
 {
     if (w->plan->owners.n_peers > 1) {
@@ -138,6 +138,14 @@ static tn_status make_client(tn_worker *w, const tn_binder *b, tn_error *err)
     return tn_client_open_alone(&w->client, &w->shard, moving, n, err);
 }
 
+static tn_status peek_shard(void *self, tn_team *team, const tn_keyset *keys, float *rows,
+                            bool *missing, tn_error *err)
+{
+    (void)err;
+    tn_shard_peek(self, team, keys, rows, missing);
+    return TN_OK;
+}
+
 static tn_status make_all(tn_worker *w, const tn_worker_opts *opts, const tn_binder *b,
                           tn_error *err)
 {
@@ -145,6 +153,7 @@ static tn_status make_all(tn_worker *w, const tn_worker_opts *opts, const tn_bin
     bool good = tn_day_read(run->run.day, &w->day);
     TN_ASSERT(good); /* checked with the configuration */
     w->train = run->data.train;
+    w->peek = (tn_peek){peek_shard, &w->shard};
     w->params = tn_params_new();
     TN_TRY(tn_team_open(&w->team, opts->threads > 0 ? opts->threads : tn_run_threads(run), err));
     if (run->compute.pin && !opts->aside &&

@@ -21,6 +21,13 @@ typedef struct tn_params tn_params;         /* nn/graph/params.h */
 typedef struct tn_lane tn_lane;             /* base/trace/trace.h */
 typedef struct tn_trace tn_trace;           /* likewise */
 
+/* Reads rows for an evaluation, as tn_shard_peek does: nothing is created, nothing is counted. */
+typedef struct tn_peek {
+    tn_status (*rows)(void *self, tn_team *team, const tn_keyset *keys, float *rows, bool *missing,
+                      tn_error *err);
+    void *self;
+} tn_peek;
+
 typedef struct tn_worker {
     const tn_model_plan *plan;
     tn_team *team;
@@ -36,19 +43,18 @@ typedef struct tn_worker {
     float *own;              /* weights of its range; NULL when alone: those of params */
     tn_client client;        /* its servers: of the whole model when alone; among peers lent, and
                                 none before they have begun */
-    struct tn_eval_pull
-        *peek; /* rows of all owners (cluster/exchange/eval_pull.h); NULL when alone; lent */
-    tn_metrics *metrics[2]; /* get batches as they are learned; lent; NULL: none */
-    uint64_t steps;         /* done */
-    uint64_t rows, scored;  /* examples of this process: learned, scored */
-    uint64_t keys, floats;  /* with them: different keys of batches, floats of their rows */
-    uint32_t day;           /* last_seen of rows that are touched now */
-    uint32_t loaded_day;    /* the same of the checkpoint that was read; 0: none was */
-    uint32_t data_day;      /* the last argument of tn_worker_set_day: a day, or an hour; 0: none */
-    tn_strs train;          /* the data to learn from: data.train, or of the day that is learned */
-    tn_arena *days;         /* holds those; NULL: no run over days */
-    tn_trace *trace;        /* NULL: not recorded */
-    tn_lane *lane;          /* there, of the thread that the worker belongs to */
+    tn_peek peek;            /* rows of all owners; of the shard until a group has begun */
+    tn_metrics *metrics[2];  /* get batches as they are learned; lent; NULL: none */
+    uint64_t steps;          /* done */
+    uint64_t rows, scored;   /* examples of this process: learned, scored */
+    uint64_t keys, floats;   /* with them: different keys of batches, floats of their rows */
+    uint32_t day;            /* last_seen of rows that are touched now */
+    uint32_t loaded_day;     /* the same of the checkpoint that was read; 0: none was */
+    uint32_t data_day; /* the last argument of tn_worker_set_day: a day, or an hour; 0: none */
+    tn_strs train;     /* the data to learn from: data.train, or of the day that is learned */
+    tn_arena *days;    /* holds those; NULL: no run over days */
+    tn_trace *trace;   /* NULL: not recorded */
+    tn_lane *lane;     /* there, of the thread that the worker belongs to */
 } tn_worker;
 
 typedef struct tn_worker_opts {

@@ -1,5 +1,5 @@
 /* follower.c - a rank other than 0: carries out the orders of rank 0 until it says BYE. */
-#include "train/run/follower.h"
+#include "train/peers/follower.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
@@ -8,17 +8,15 @@
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
-#include "train/export/exportrows.h"
 #include "train/peers/part_client.h"
-#include "train/peers/part_dealer.h"
 #include "train/peers/peers.h"
 #include "train/report/report.h"
 #include "train/run/epoch_reader.h"
-#include "train/run/module.h"
 #include "train/step/model_plan.h"
 #include "train/step/step.h"
 #include "train/step/step_loop.h"
 #include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +61,7 @@ tn_status tn_follower_answer(tn_follower *f, const tn_order_note *order, tn_stat
     return tn_follower_done(f, &note, err);
 }
 
-/* Does what a module has begun and is to go on beside the orders. */
+/* Does what an order has begun and is to go on beside the orders. */
 static tn_status look_beside(tn_follower *f, tn_error *err)
 {
     return f->beside != NULL ? f->beside(f, err) : TN_OK;
@@ -85,13 +83,12 @@ static void stop_reading(tn_follower *f)
 static void end_epoch(tn_follower *f)
 {
     stop_reading(f);
-    tn_part_dealer_close(f->dealer);
+    tn_epoch_dealer_close(&f->dealer);
     if (f->asks != NULL) {
         tn_group_set_parts(f->group, NULL);
     }
     tn_part_client_close(f->asks);
     f->is_over = false;
-    f->dealer = NULL;
     f->asks = NULL;
     f->records = 0;
     tn_met_done(&f->met);
@@ -131,7 +128,7 @@ static tn_status open_epoch(tn_follower *f, uint32_t epoch, tn_error *err)
     f->epoch = epoch;
     f->progress = (tn_progress){.epoch = epoch};
     tn_metrics_clear(f->metrics);
-    if (tn_epoch_reader_on_request(f->w)) {
+    if (f->is_async) {
         open_asks(f);
         return read_on_request(f, err);
     }
@@ -146,7 +143,7 @@ static tn_status begin_epoch(tn_follower *f, uint32_t epoch, tn_error *err)
 
 static tn_status first_rows(tn_follower *f, uint32_t epoch, tn_prior *out, tn_error *err)
 {
-    if (tn_epoch_reader_on_request(f->w)) {
+    if (f->is_async) {
         return tn_epoch_reader_prior(f->w, epoch, out, err);
     }
     TN_TRY(open_epoch(f, epoch, err));
@@ -392,31 +389,12 @@ static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
     return status;
 }
 
-static tn_status export(tn_follower *f, const tn_order_note *order, tn_error *err)
-{
-    tn_error why = {0};
-    const tn_export_rows rows = {.plan = f->plan,
-                                 .table = f->w->shard.table,
-                                 .team = f->w->team,
-                                 .day = f->w->loaded_day,
-                                 .stop = f->watch->stop};
-    tn_arena *arena = tn_arena_new(1 << 14);
-    tn_export_parts parts;
-    tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
-    tn_status status = tn_export_parts_init(&parts, f->w, order->step, order->text, arena, &why);
-    if (status == TN_OK) {
-        status = tn_export_part_write(&parts, &rows, &why);
-    }
-    tn_arena_free(arena);
-    return tn_follower_answer(f, order, status, &why, err);
-}
-
 static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     static tn_follow_fn *const own[TN_ORDERS] = {
         [TN_ORDER_START] = start,      [TN_ORDER_GO] = go,
         [TN_ORDER_CUT] = sum,          [TN_ORDER_PRIOR] = send_prior,
-        [TN_ORDER_RETURN] = give_back, [TN_ORDER_EXPORT] = export,
+        [TN_ORDER_RETURN] = give_back,
     };
     static const bool judges[TN_ORDERS] = {
         [TN_ORDER_EVALUATE] = true, [TN_ORDER_LOAD] = true, [TN_ORDER_EXPORT] = true};
@@ -425,7 +403,7 @@ static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error 
         order->what < TN_ORDERS && (trains ? order->what != TN_ORDER_EXPORT : judges[order->what]);
     tn_follow_fn *run = NULL;
     if (known) {
-        run = own[order->what] != NULL ? own[order->what] : tn_modules_follow(order->what);
+        run = own[order->what] != NULL ? own[order->what] : tn_model_orders[order->what];
     }
     return run != NULL ? run(f, order, err)
                        : tn_fail(err, TN_E_PEER, "rank 0 orders what no rank can do%s",
@@ -531,7 +509,7 @@ tn_status tn_follower_run(const tn_model_plan *plan, const tn_run_text *text, co
 }
 
 tn_status tn_follower_serve(const tn_model_plan *plan, const tn_run_text *text,
-                            const tn_watch *watch, const tn_follower_data *data, const tn_binder *b,
+                            const tn_watch *watch, const tn_rank_data *data, const tn_binder *b,
                             tn_error *err)
 {
     const tn_strs none = {0};

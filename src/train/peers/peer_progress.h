@@ -18,40 +18,10 @@
 
 #include "cluster/group/group.h"
 #include "cluster/wire/control_messages.h"
-#include "io/read/reader.h"
 #include "metrics/metrics_pack.h"
-#include "ps/table/table.h"
+#include "train/group/ranks.h"
+#include "train/report/run_counts.h"
 #include "train/step/step.h"
-
-/* ---- counts that add up, over readers and over ranks ----
- *
- *     tn_met_add_reader(&m, reader, TN_ALL_PARTS);    before a reader is closed
- *     tn_met_add(&sum, &m);                           those of another rank
- *
- * A part that a rank gives back before its end is counted by the rank that reads it to its end:
- * that reader begins at the first byte of the part, wherever in it the learning goes on.
- */
-
-/* Counts of the readers of an epoch. */
-typedef struct tn_met {
-    tn_read_counts counts; /* sources: of the data, the same for all */
-    tn_text reasons;       /* as tn_reader_counts_of, each reason once */
-} tn_met;
-
-#define TN_ALL_PARTS UINT32_MAX
-
-void tn_met_done(tn_met *m);                                          /* empty, and usable again */
-void tn_met_add_reader(tn_met *m, tn_reader *reader, uint32_t parts); /* its first ones */
-void tn_met_add(tn_met *m, const tn_met *more);
-
-/* The reason at *at and how often it was met, in decimal; *at is behind it then. False: the end. */
-bool tn_met_reason(const tn_met *m, size_t *at, const char **reason, const char **count);
-
-/* Rows of a table, or of those of several ranks. */
-typedef struct tn_held {
-    uint64_t created, admitted, rows, bytes, expired, evicted;
-} tn_held;
-tn_held tn_held_of(const tn_table *t);
 
 /* Counts that a rank sends with each DONE. */
 typedef struct tn_rank_counts {
@@ -110,20 +80,13 @@ void tn_peer_progress_free(tn_peer_progress *r); /* when no report comes any mor
  * does not count. Any thread. */
 void tn_peer_progress_take(void *arg, uint32_t rank, const tn_report_note *note);
 
-/* Of all that was reported. */
-typedef struct tn_peer_progress_sums {
-    uint64_t rows;         /* learned from, and .. */
-    double loss, weight;   /* .. sum of w l, and of w; all 0 at staleness 0 */
-    uint64_t epoch;        /* the newest that a rank has told of, and .. */
-    uint64_t records, bad; /* .. read of it */
-} tn_peer_progress_sums;
-void tn_peer_progress_sums_of(tn_peer_progress *r, tn_peer_progress_sums *out);
+void tn_peer_progress_sums_of(tn_peer_progress *r, tn_ranks_sums *out);
 
 /* Figures of a rank (tn_rank_counts_pack), which count if newer than the last. Any thread. */
 void tn_peer_progress_add_counts(tn_peer_progress *r, uint32_t rank, tn_note_bytes figures);
 
 /* Adds what the tables of the others hold, and, unless NULL, what they have told to be read of that
- * epoch. `r` NULL: there are no others. */
+ * epoch. */
 void tn_peer_progress_counts(tn_peer_progress *r, tn_held *held, uint64_t epoch, tn_met *met);
 
 /* Replaces what `m` holds, which is coarse. */

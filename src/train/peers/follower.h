@@ -2,31 +2,30 @@
  * and carries out what rank 0 orders (train/peers/leader.h).
  *
  * The follower itself carries out what concerns the epoch: START, GO, CUT, PRIOR, RETURN. All other
- * orders are for the module that has a function for them (module.h, `follow`), which gets the
- * follower, does its part with the worker, and answers:
+ * orders have a function in train/peers/model_orders.c, which gets the follower, does its part with
+ * the worker, and answers:
  *
  *     status = .. with f->w ..
  *     return tn_follower_answer(f, order, status, &why, err);     DONE, or why not
  *
- * An order that fails on one rank fails on rank 0; a status that `follow` returns ends the group.
+ * An order that fails on one rank fails on rank 0; a status that the function returns ends the
+ * group.
  */
 #pragma once
 
 #include "train/checkpoint/run_state.h"
-#include "train/report/peer_progress.h"
-#include "train/run/heartbeat_stats.h"
+#include "train/peers/heartbeat_stats.h"
+#include "train/peers/peer_progress.h"
+#include "train/run/epoch_reader.h"
 #include "train/step/memory_cap.h"
 
 typedef struct tn_binder tn_binder;
 typedef struct tn_ckptshare tn_ckptshare; /* train/checkpoint/ckpt_peers.h */
-typedef struct tn_model_plan tn_model_plan;
 typedef struct tn_outcome tn_outcome;
 typedef struct tn_part_client tn_part_client;
-typedef struct tn_part_dealer tn_part_dealer;
 typedef struct tn_peers tn_peers;
 typedef struct tn_run_text tn_run_text;
 typedef struct tn_step_loop tn_step_loop;
-typedef struct tn_step_prefetch tn_step_prefetch;
 typedef struct tn_strs tn_strs;
 typedef struct tn_watch tn_watch;
 
@@ -44,7 +43,7 @@ typedef struct tn_follower {
     tn_reporter reporter;
 
     tn_epoch_position stand; /* where in an epoch the run goes on, until that is begun */
-    tn_part_dealer *dealer;  /* of that epoch; NULL: parts are dealt by rank alone, or asked for */
+    tn_epoch_dealer dealer;  /* of that epoch; none: parts are dealt by rank alone, or asked for */
     tn_part_client *asks; /* asks for parts of the epoch that runs; NULL: they are dealt by rule */
     tn_step_prefetch *feeder; /* of the epoch that runs; NULL: none */
     tn_step_loop *steps;      /* over it; NULL: none */
@@ -65,9 +64,16 @@ typedef struct tn_follower {
 
     tn_ckptshare *share; /* of the checkpoint that is being saved; NULL: none */
     uint64_t marked;     /* its number */
-    /* Goes on with what a module has begun, between orders and after each step; NULL: nothing. */
+    /* Goes on with what an order has begun, between orders and after each step; NULL: nothing. */
     tn_status (*beside)(struct tn_follower *f, tn_error *err);
 } tn_follower;
+
+/* Carries out an order. */
+typedef tn_status tn_follow_fn(tn_follower *f, const tn_order_note *order, tn_error *err);
+
+/* The orders that are about the model (model_orders.c); NULL: one is not. A rank that does not
+ * train gets LOAD, EVALUATE and EXPORT alone. */
+extern tn_follow_fn *const tn_model_orders[TN_ORDERS];
 
 /* DONE with the figures of this rank, which it adds to the note. */
 tn_status tn_follower_done(tn_follower *f, tn_done_note *note, tn_error *err) TN_MUST_USE;
@@ -91,20 +97,9 @@ tn_status tn_follower_scored(tn_follower *f, const tn_order_note *order,
 tn_status tn_follower_next_order(void *arg, bool wait, tn_order_note *out,
                                  tn_error *err) TN_MUST_USE;
 
-/* The same as tn_train, which calls it. Rank 0 reports the outcome: here only the steps and samples
- * that this rank has learned from are set. */
+/* As in tn_group_kind. */
 tn_status tn_follower_run(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
                           const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
-
-/* The data to evaluate. */
-typedef struct tn_follower_data {
-    const tn_strs *paths;
-    const tn_strs *fetch; /* nodes whose values rank 0 wants; NULL: none */
-} tn_follower_data;
-
-/* Trains nothing: reads its part of the checkpoint that rank 0 says. Then it scores its parts of
- * the data, or, for an export, writes its rows where rank 0 finds them (train/export/export.h);
- * `data` may be NULL then. */
 tn_status tn_follower_serve(const tn_model_plan *plan, const tn_run_text *text,
-                            const tn_watch *watch, const tn_follower_data *data, const tn_binder *b,
+                            const tn_watch *watch, const tn_rank_data *data, const tn_binder *b,
                             tn_error *err) TN_MUST_USE;

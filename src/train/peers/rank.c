@@ -1,12 +1,17 @@
-/* rank.c - finds the rank of this process, and prepares the start of a group. */
-#include "train/config/rank.h"
-
+/* rank.c - finds the rank of this process, and has the kind of group that this program is built
+ * with: processes that meet over ZeroMQ. */
+#include "base/file/file.h"
 #include "cluster/group/group.h"
 #include "cluster/launch/ipcdir.h"
 #include "cluster/launch/membership.h"
 #include "config/diag.h"
 #include "config/tree.h"
 #include "train/config/run.h"
+#include "train/group/ranks.h"
+#include "train/peers/follower.h"
+#include "train/peers/leader.h"
+#include "train/peers/part_dealer.h"
+#include "train/peers/peers.h"
 
 /* Makes the path of the folder in which the processes of a run meet. */
 static tn_status meeting_dir(const tn_run *run, const char *folder, tn_text *dir, tn_error *err)
@@ -35,13 +40,14 @@ static tn_status find(tn_run *run, const tn_peers_opts *peers, const char *folde
         TN_ASSERT(membership->rank < membership->size);
         run->cluster.rank = membership->rank;
         run->cluster.size = membership->size;
+        run->cluster.here = membership->n_here;
         run->cluster.membership = membership;
     }
     return status;
 }
 
-tn_status tn_rank_find(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
-                       tn_error *err)
+static tn_status find_rank(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
+                           tn_error *err)
 {
     tn_peers_opts peers;
     tn_binder in_cluster = *b;
@@ -55,7 +61,7 @@ tn_status tn_rank_find(const tn_binder *b, const tn_tree *tree, tn_run *run, con
     return tn_diag_check(b->diag, err);
 }
 
-tn_status tn_rank_prepare(const tn_run *run, uint32_t peers, const char *folder, tn_error *err)
+static tn_status prepare(const tn_run *run, uint32_t peers, const char *folder, tn_error *err)
 {
     TN_ASSERT(peers > 0);
     tn_text dir = {0};
@@ -73,3 +79,21 @@ tn_status tn_rank_prepare(const tn_run *run, uint32_t peers, const char *folder,
     tn_text_done(&dir);
     return status;
 }
+
+static uint32_t peers_here(const tn_binder *b, const tn_run *run)
+{
+    tn_peers_opts peers;
+    tn_peers_bind(b, run->cluster.peers, &peers);
+    const bool here = run->cluster.membership == NULL && peers.n > 1 && peers.address.n == 0;
+    return here ? peers.n : 0;
+}
+
+extern const tn_group_kind tn_group_cluster;
+const tn_group_kind tn_group_cluster = {.find_rank = find_rank,
+                                        .prepare = prepare,
+                                        .peers_here = peers_here,
+                                        .decline = tn_peers_decline,
+                                        .open = tn_leader_open,
+                                        .follow = tn_follower_run,
+                                        .serve = tn_follower_serve,
+                                        .deal = tn_part_dealer_deal};

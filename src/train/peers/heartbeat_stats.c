@@ -1,5 +1,5 @@
 /* heartbeat_stats.c - fills the heartbeats of a rank. */
-#include "train/run/heartbeat_stats.h"
+#include "train/peers/heartbeat_stats.h"
 
 #include "base/core/clock.h"
 #include "base/machine/limits.h"

@@ -1,0 +1,94 @@
+/* run_counts.c - adds up what readers have met, reason by reason. */
+#include "train/report/run_counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void tn_met_done(tn_met *m)
+{
+    tn_text_done(&m->reasons);
+    m->counts = (tn_read_counts){0};
+}
+
+/* ---- reasons ---- */
+
+bool tn_met_reason(const tn_met *m, size_t *at, const char **reason, const char **count)
+{
+    if (*at >= m->reasons.size) {
+        return false;
+    }
+    *reason = m->reasons.data + *at;
+    *count = *reason + strlen(*reason) + 1;
+    *at += strlen(*reason) + strlen(*count) + 2;
+    TN_ASSERT(*at <= m->reasons.size); /* whole pairs only */
+    return true;
+}
+
+static void put_pair(tn_text *out, const char *reason, uint64_t count)
+{
+    tn_text_add(out, reason, strlen(reason) + 1);
+    tn_text_add_u64(out, count);
+    tn_text_addc(out, '\0');
+}
+
+static void add_reason(tn_met *m, const char *more, uint64_t n)
+{
+    tn_text sum = {0};
+    const char *reason = NULL;
+    const char *count = NULL;
+    bool known = false;
+    for (size_t at = 0; tn_met_reason(m, &at, &reason, &count);) {
+        const bool same = strcmp(reason, more) == 0;
+        put_pair(&sum, reason, strtoull(count, NULL, 10) + (same ? n : 0));
+        known = known || same;
+    }
+    if (!known) {
+        put_pair(&sum, more, n);
+    }
+    if (sum.failed) { /* no memory: one reason less, but still pairs */
+        tn_text_done(&sum);
+        return;
+    }
+    tn_text_done(&m->reasons);
+    m->reasons = sum;
+}
+
+/* ---- adding up ---- */
+
+void tn_met_add(tn_met *m, const tn_met *more)
+{
+    const char *reason = NULL;
+    const char *count = NULL;
+    m->counts.records += more->counts.records;
+    m->counts.bytes += more->counts.bytes;
+    m->counts.blank += more->counts.blank;
+    m->counts.duplicate_key += more->counts.duplicate_key;
+    m->counts.bad += more->counts.bad;
+    if (more->counts.sources > 0) {
+        m->counts.sources = more->counts.sources;
+    }
+    for (size_t at = 0; tn_met_reason(more, &at, &reason, &count);) {
+        add_reason(m, reason, strtoull(count, NULL, 10));
+    }
+}
+
+void tn_met_add_reader(tn_met *m, tn_reader *reader, uint32_t parts)
+{
+    tn_met more = {0};
+    tn_reader_counts_of(reader, parts, &more.counts, &more.reasons);
+    if (more.reasons.failed) {
+        tn_text_clear(&more.reasons);
+    }
+    tn_met_add(m, &more);
+    tn_met_done(&more);
+}
+
+tn_held tn_held_of(const tn_table *t)
+{
+    return (tn_held){.created = tn_table_created(t),
+                     .admitted = tn_table_admitted(t),
+                     .rows = tn_table_rows(t),
+                     .bytes = tn_table_bytes(t),
+                     .expired = tn_table_expired(t),
+                     .evicted = tn_table_evicted(t)};
+}
