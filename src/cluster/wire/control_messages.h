@@ -137,7 +137,7 @@ typedef enum tn_order_what {
 
 /* `more` of a mark: run, step of the base, whether it is a delta; of a start: bits of the rates'
  * factor, the step at which they end, the day of rows; of a prior: that day; of a stop: 1 + the
- * rank that reports to people; of evaluations, rows: train/peers/score_exchange.h. */
+ * rank that reports to people; of evaluations, rows: cluster/train/score_exchange.h. */
 typedef struct tn_order_note {
     uint64_t what, number, step; /* step: before which it is to be carried out; 0: at once */
     const char *text;
@@ -158,7 +158,7 @@ typedef struct tn_done_note {
      * tn_group_rows_pack */
     tn_note_bytes metrics;
     double clicks, weight; /* sums of the first rows */
-    tn_note_bytes figures; /* train/peers/peer_progress.h: the rank's counts */
+    tn_note_bytes figures; /* cluster/train/peer_progress.h: the rank's counts */
 } tn_done_note;
 
 typedef struct tn_refused_note {
