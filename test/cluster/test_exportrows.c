@@ -1,10 +1,10 @@
 /* test_exportrows.c - rows written by any number of threads and of ranks are the same bytes. */
 #include "base/file/file.h"
 #include "cluster/train/follower.h"
+#include "train/exportkit.h"
 #include "support/test.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/export/exportrows.h"
-#include "train/exportkit.h"
 #include "train/exportkit.h"
 #include "train/step/watch.h"
 

@@ -135,8 +135,8 @@ void tn_group_table(tn_group *g, tn_text *out);
  *                    <──────────────── ORDER RETURN    of a straggler
  *                    DONE {parts, positions} ──────>
  *
- * The group carries these messages; cluster/train/part_dealer.h and cluster/train/part_client.h fill
- * and read them. */
+ * The group carries these messages; cluster/train/part_dealer.h and cluster/train/part_client.h
+ * fill and read them. */
 
 /* The dealer of parts on rank 0, or the reader that asks for them; functions that it does not need
  * are NULL. On tn-net, must not wait. Notes are lent. */

@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_NS UINT64_C(50000000) /* at what goes on beside the orders */
+#define LOOK_NS UINT64_C(50000000) /* between two looks at work beside the orders */
 
 /* ---- answers ---- */
 
@@ -158,7 +158,7 @@ static void set_day(tn_follower *f, uint64_t day)
     }
 }
 
-/* PRIOR: an epoch is opened; what its first rows hold is told. */
+/* PRIOR: opens an epoch, and answers with the sums of its first rows. */
 static tn_status send_prior(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_prior prior = {0};
@@ -350,10 +350,10 @@ tn_status tn_follower_next_order(void *arg, bool wait, tn_order_note *out, tn_er
 
 /* ---- orders ---- */
 
-/* Where this rank stands in the epoch. */
+/* Lists this rank's position in the epoch. */
 static tn_status own_position(tn_follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
 {
-    if (f->asks != NULL) { /* what it holds, when rank 0 knows what is over */
+    if (f->asks != NULL) { /* its parts, once rank 0 knows which are over */
         TN_TRY(settle(f, err));
         f->progress.records = f->records + tn_part_client_records(f->asks);
         tn_part_client_held(f->asks, arena, out);
@@ -428,7 +428,7 @@ static tn_status follow_orders(tn_follower *f, tn_error *err)
         if (status != TN_OK && status != TN_END) {
             return status;
         }
-        f->beats.step = f->w->steps; /* of what was loaded, too */
+        f->beats.step = f->w->steps; /* also after a load */
         tn_heartbeat_stats_state(&f->beats, TN_PEER_WAITING);
         TN_TRY(look_beside(f, err));
     }

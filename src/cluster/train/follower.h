@@ -2,8 +2,8 @@
  * and carries out what rank 0 orders (cluster/train/leader.h).
  *
  * The follower itself carries out what concerns the epoch: START, GO, CUT, PRIOR, RETURN. All other
- * orders have a function in cluster/train/model_orders.c, which gets the follower, does its part with
- * the worker, and answers:
+ * orders have a function in cluster/train/model_orders.c, which gets the follower, does its part
+ * with the worker, and answers:
  *
  *     status = .. with f->w ..
  *     return tn_follower_answer(f, order, status, &why, err);     DONE, or why not
@@ -42,27 +42,27 @@ typedef struct tn_follower {
     tn_memory_cap memory; /* NULL worker: it does not train */
     tn_reporter reporter;
 
-    tn_epoch_position stand; /* where in an epoch the run goes on, until that is begun */
-    tn_epoch_dealer dealer;  /* of that epoch; none: parts are dealt by rank alone, or asked for */
+    tn_epoch_position stand; /* the position in an epoch that is still to begin */
+    tn_epoch_dealer dealer;  /* its dealer; none: parts are dealt by rank alone, or asked for */
     tn_part_client *asks; /* asks for parts of the epoch that runs; NULL: they are dealt by rule */
-    tn_step_prefetch *feeder; /* of the epoch that runs; NULL: none */
-    tn_step_loop *steps;      /* over it; NULL: none */
+    tn_step_prefetch *feeder; /* its batches; NULL: none */
+    tn_step_loop *steps;      /* over these; NULL: none */
     bool is_async;            /* staleness above 0 */
     bool is_over;             /* its data, above staleness 0 */
-    bool trains;              /* rank 0 said START or GO, and has not had it stand still since */
-    uint64_t records;         /* of the epoch, by readers before this one */
-    tn_met met;               /* by the same readers, but for what they gave back */
+    bool trains;              /* since START or GO, until an order has it wait */
+    uint64_t records;         /* earlier readers' of the epoch */
+    tn_met met;               /* by these, without parts that were given back */
     uint64_t n_told;          /* figures */
     double lr_scale;
-    uint64_t end;            /* of a schedule that ends with the run */
+    uint64_t end;            /* the step at which the schedule ends */
     uint32_t epoch, cut_for; /* the latter with `asks`, as in tn_reader_opts */
     tn_progress progress;
     tn_metrics *metrics; /* progressive, of the epoch */
 
-    tn_order_note instead; /* what rank 0 ordered when it gave up an evaluation, if it did */
+    tn_order_note instead; /* rank 0's order in place of an evaluation that it gave up */
     bool has_instead;
 
-    tn_ckptshare *share; /* of the checkpoint that is being saved; NULL: none */
+    tn_ckptshare *share; /* the checkpoint that is being saved; NULL: none */
     uint64_t marked;     /* its number */
     /* Goes on with what an order has begun, between orders and after each step; NULL: nothing. */
     tn_status (*beside)(struct tn_follower *f, tn_error *err);

@@ -14,8 +14,8 @@ typedef struct tn_worker tn_worker;
 
 typedef struct tn_heartbeat_stats { /* the first four are set, the rest is 0 */
     tn_group *group;
-    const tn_watch *watch; /* whose signals are passed on; NULL: nobody's */
-    tn_memory_cap *memory; /* that is looked at after each step; NULL: nobody's */
+    const tn_watch *watch; /* its signals are passed on; NULL: nobody's */
+    tn_memory_cap *memory; /* is looked at after each step; NULL: nobody's */
     double begin;          /* tn_clock_s() */
     double waited_s;       /* since */
     uint64_t rows;         /* the worker's, then */

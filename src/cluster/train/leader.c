@@ -35,11 +35,11 @@ struct tn_leader {
     uint64_t n_orders;          /* numbers those that have none of their own */
     uint64_t marked;            /* the checkpoint that all save */
     uint64_t evaluation;        /* number of the order */
-    tn_progress *progress;      /* n_ranks: where each stood at the last sum */
-    tn_metrics_opts kinds;      /* of metrics that travel */
+    tn_progress *progress;      /* n_ranks: each one's at the last sum */
+    tn_metrics_opts kinds;      /* metrics that travel */
     tn_peer_progress *reported; /* owned */
     tn_part_server *parts;      /* on request; NULL: at staleness 0 */
-    bool deals;                 /* those of an epoch */
+    bool deals;                 /* an epoch's parts */
     tn_heartbeat_stats beats;
 };
 
@@ -350,7 +350,7 @@ typedef struct adding {
     tn_metrics *into, *part;
     uint64_t records, bad;
     tn_arena *arena;
-    tn_note_parts *held; /* of each rank, in the arena; NULL: parts are dealt by rule */
+    tn_note_parts *held; /* each rank's, in the arena; NULL: parts are dealt by rule */
 } adding;
 
 static tn_status add_metrics(adding *a, const tn_done_note *note, tn_error *err)
@@ -379,7 +379,7 @@ static tn_note_numbers keep(tn_arena *arena, tn_note_numbers list)
     return (tn_note_numbers){copy, list.n};
 }
 
-/* The ledger may speak to others when it hears of them: not from within the group. */
+/* The ledger may send messages when it gets these, so not within a callback of the group. */
 static void keep_parts(adding *a, uint32_t rank, const tn_note_parts *parts)
 {
     TN_ASSERT(parts->part.n == parts->attempt.n && parts->part.n == parts->position.n);
@@ -605,7 +605,7 @@ static tn_status evaluate(void *self, tn_worker *w, const char *data,
     return status;
 }
 
-/* ---- what the others have told ---- */
+/* ---- reports of the others ---- */
 
 static void sums(void *self, tn_ranks_sums *out)
 {

@@ -59,14 +59,14 @@ typedef struct tn_leader_begin {
 } tn_leader_begin;
 tn_status tn_leader_start(tn_leader *l, const tn_leader_begin *how, tn_error *err) TN_MUST_USE;
 
-/* Where the epoch stands, over all ranks. */
+/* Sums of an epoch over all ranks. */
 typedef struct tn_leader_totals {
     uint64_t records, bad;
     tn_progress *progress; /* per rank; lent until the next call */
 } tn_leader_totals;
 
-/* At a meeting. `own`: this rank's; its metrics are added to those of the others in `whole`. Where
- * parts are dealt on request, the ledger hears what the others hold. */
+/* At a meeting. `own`: this rank's; its metrics are added to those of the others in `whole`. A
+ * ledger that deals on request gets to know the parts that the others hold. */
 tn_status tn_leader_sum(tn_leader *l, const tn_progress *own, const tn_metrics *metrics,
                         tn_metrics *whole, tn_leader_totals *out, tn_error *err) TN_MUST_USE;
 

@@ -45,8 +45,8 @@ static tn_status send_rows(void *arg, const tn_done_note *note, tn_error *err)
     return tn_group_done(f->group, note, err);
 }
 
-/* This rank scores no more, since a signal asks for the end: rank 0 hears so instead of rows, ends
- * its evaluation and saves, unless it has given up already. */
+/* This rank scores no more, since a signal asks for the end: rank 0 gets that answer instead of
+ * rows, ends its evaluation and saves, unless it has given up already. */
 static tn_status refuse_rows(tn_follower *f, const tn_error *why, tn_error *err)
 {
     tn_order_note order;
@@ -67,7 +67,7 @@ static tn_status refuse_rows(tn_follower *f, const tn_error *why, tn_error *err)
 static tn_status hand_over(tn_follower *f, const tn_order_note *order, const tn_eval_request *what,
                            tn_error *err)
 {
-    const tn_order_note said = *order; /* of which the next one leaves no text */
+    const tn_order_note said = *order; /* the next one overwrites its text */
     const bool nodes = (order->more.at[0] & TN_EVALUATES_WITH_NODES) != 0;
     if (nodes && f->fetch == NULL) {
         return tn_fail(err, TN_E_USAGE, "rank 0 fetches nodes that this rank was not told of");
@@ -172,7 +172,7 @@ static tn_status send_files(tn_follower *f, const tn_ckpt_wrote *wrote, tn_error
     return status;
 }
 
-/* Tells rank 0 what was being saved, if it is written. */
+/* Sends rank 0 the files that were being saved, once they are written. */
 static tn_status note_share(tn_follower *f, tn_error *err)
 {
     if (f->share == NULL || !tn_ckptshare_written(f->share)) {

@@ -8,7 +8,7 @@
 
 static const uint64_t look_ns = 20000000; /* how often a waiting thread looks at *stop */
 
-enum { DONE_MAX = 256 }; /* parts that one note tells of */
+enum { DONE_MAX = 256 }; /* parts that one note lists */
 
 typedef enum ask_state { NONE, OPEN, ANSWERED } ask_state;
 
@@ -19,14 +19,14 @@ struct tn_part_client {
     uint32_t n_parts;
 
     tn_part_progress book; /* its lock guards all below */
-    uint64_t id;           /* of the last ask .. */
+    uint64_t id;           /* numbers the last ask */
     ask_state state;
-    bool waits;          /* .. to which rank 0 said so */
-    tn_part_note answer; /* .. or this */
-    uint64_t number;     /* of the last note, which is .. */
-    bool under_way;      /* .. not answered yet */
-    uint64_t asked;      /* the id in it, and .. */
-    uint32_t n_told;     /* .. how many parts that are over */
+    bool waits;          /* rank 0 has answered that this rank waits */
+    tn_part_note answer; /* a part, or that there are no more */
+    uint64_t number;     /* numbers the last note */
+    bool under_way;      /* the last note is not answered yet */
+    uint64_t asked;      /* the id in the last note */
+    uint32_t n_told;     /* the number of parts in it that are over */
     uint64_t again_ns;   /* when to ask again */
 };
 
@@ -61,7 +61,7 @@ static void send(tn_part_client *d)
     d->opts.ask(d->opts.arg, &note);
 }
 
-/* When rank 0 is to hear something that it has not been told. */
+/* Sends a note if rank 0 does not know of an ask or of parts that are over. */
 static void send_news(tn_part_client *d)
 {
     const bool asks = d->state == OPEN && d->asked != d->id;

@@ -3,7 +3,7 @@
  *
  *     d = tn_part_client_open(&opts);                   opts.ask carries notes to rank 0
  *     reader_opts.dealer = tn_part_client_dealer(d);
- *     tn_part_client_note(d, &batch->progress);         behind each batch that is learned
+ *     tn_part_client_note(d, &batch->progress);         after each batch that is learned
  *     tn_part_client_bind(d, &parts);                   for the answers of rank 0
  *
  * Parts that are over are reported with the next ask, or in a note of their own; one note is under
@@ -29,7 +29,7 @@ typedef struct tn_part_client_opts {
 typedef struct tn_part_client tn_part_client;
 
 tn_part_client *tn_part_client_open(const tn_part_client_opts *opts);
-/* Behind the reader, and when no answer comes any more. NULL is fine. */
+/* After the reader, and when no answer comes any more. NULL is fine. */
 void tn_part_client_close(tn_part_client *d);
 
 /* For one reader at a time; must outlive it. */
@@ -49,7 +49,7 @@ void tn_part_client_bind(tn_part_client *d, tn_group_parts *out);
 bool tn_part_client_settle(tn_part_client *d, uint64_t until_ns);
 
 /* Lists what this rank holds, in the arena: parts, attempts, positions. A checkpoint needs that
- * list while the rank stands still and all is settled. */
+ * list while the rank waits and all is settled. */
 void tn_part_client_held(void *client, tn_arena *arena, tn_note_parts *out);
 
 /* The reader is closed and all is settled: the same, and they are no more this rank's; another

@@ -13,24 +13,24 @@ enum { LOOK_NS = 20000000 }; /* how often a thread that waits for a part looks a
 /* Another rank that is followed. */
 typedef struct followed {
     tn_part_progress book;
-    uint64_t asks; /* which were answered with a part */
-    uint32_t part; /* of its own, in which it stood */
+    uint64_t asks; /* so many were answered with a part */
+    uint32_t part; /* its position: a part of its own */
 } followed;
 
 struct tn_part_dealer {
     uint32_t epoch, n_parts, rank, ranks;
     tn_dealer dealer;
-    uint64_t ask;             /* of the reader of this process, the last one .. */
-    bool answered;            /* .. which has its answer; of the reader's thread */
-    followed *others;         /* per rank; of who follows */
-    tn_part_dealer_opts opts; /* map and stand: until there is a ledger */
+    uint64_t ask;             /* the last one of this process's reader */
+    bool answered;            /* the ask is; only the reader's thread looks */
+    followed *others;         /* per rank; only rank 0 follows */
+    tn_part_dealer_opts opts; /* its pointers are valid until there is a ledger */
 
-    tn_part_progress book;  /* of this process; its lock guards all below, and the other books */
+    tn_part_progress book;  /* this process's; its lock guards all below, and the other books */
     tn_ledger *ledger;      /* NULL: the parts are not known yet */
-    uint64_t still_ns;      /* for so long all have stood still, .. */
-    uint64_t since_ns;      /* .. but for the time since then; 0: they do not */
-    tn_part_server *server; /* tells other ranks when their wait is over; NULL: nobody does, and
-                               they find out by asking again */
+    uint64_t still_ns;      /* the sum of all pauses before this one */
+    uint64_t since_ns;      /* the begin of this pause; 0: there is none */
+    tn_part_server *server; /* sends other ranks the part that they wait for; NULL: nobody does,
+                               and they find out by asking again */
 };
 
 struct tn_part_server {
@@ -101,7 +101,7 @@ void tn_part_dealer_unlock(tn_part_dealer *d)
     (void)pthread_mutex_unlock(&d->book.lock);
 }
 
-/* Tells the ledger which parts of a rank are over. Locked. */
+/* Marks the parts of a rank that are over in the ledger. Locked. */
 static void settle(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, uint64_t now_ns)
 {
     TN_ASSERT(rank < d->ranks && d->ledger != NULL);
@@ -361,11 +361,11 @@ void tn_part_dealer_give_back(tn_part_dealer *d, uint64_t now_ns)
     tn_part_dealer_unlock(d);
 }
 
-/* Tells the ledger how far a rank's parts are. Locked. */
+/* Enters in the ledger how far a rank's parts are. Locked. */
 static void claim(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, uint64_t now_ns)
 {
     const tn_ledger_held *held = NULL;
-    settle(d, rank, book, now_ns); /* the reader may have told just now */
+    settle(d, rank, book, now_ns); /* the reader may have flushed just now */
     const uint32_t n = tn_part_progress_held(book, &held);
     (void)tn_ledger_claim(d->ledger, rank, held, n, now_ns);
 }
@@ -461,7 +461,7 @@ static void serve(tn_part_server *s, const tn_frame *frame, const tn_ask_note *a
     }
     if (ask->id != 0) {
         s->frame[frame->rank] = *frame;
-        s->frame[frame->rank].sequence = 0; /* of a word that comes by itself */
+        s->frame[frame->rank].sequence = 0; /* an answer that comes by itself */
         s->frame[frame->rank].payload = NULL;
         fill(answer, tn_ledger_ask(ledger, frame->rank, (uint32_t)ask->epoch, ask->id, time, &deal),
              &deal);
@@ -609,7 +609,7 @@ void tn_part_server_bind(tn_part_server *s, tn_group_parts *out)
         .arg = s, .ask = take_ask, .claim = take_claim, .returned = take_returned, .tick = tick};
 }
 
-/* All ranks stand still from now on, or no more. */
+/* All ranks wait from now on, or no more. */
 static void stand_still(tn_part_dealer *d, bool still, uint64_t now_ns)
 {
     (void)tn_part_dealer_lock(d);

@@ -1,18 +1,18 @@
 /* part_dealer.h - the parts of an epoch dealt from a ledger in this process: to its own reader, and
  * to other ranks that ask for one (tn_part_server).
  *
- *     TN_TRY(tn_part_dealer_open(&d, &opts, err));            fresh, or where a checkpoint stands
+ *     TN_TRY(tn_part_dealer_open(&d, &opts, err));     fresh, or from a checkpoint's position
  *     reader_opts.dealer = tn_part_dealer_dealer(d);
- *     tn_part_dealer_note(d, &batch->progress, now_ns);       behind each batch that is learned
+ *     tn_part_dealer_note(d, &batch->progress, now_ns);       after each batch that is learned
  *     parts = tn_part_dealer_parts(d, arena, &n, now_ns);     for a checkpoint
  *
  * A process alone that goes on from a checkpoint of several has one rank: it reads what is left, in
- * order. Several may deal themselves by rule, each from a ledger of its own that stands where all
- * others do: no messages are needed, and rank 0 follows the others by their progress. Parts are
+ * order. Several may deal themselves by rule, each from a ledger of its own that is equal to all
+ * others: no messages are needed, and rank 0 follows the others by their progress. Parts are
  * numbered by their places in the order of reading (tn_reader_part).
  *
- * The ledger's time is that of a monotonic clock less the time that all ranks stood still: no rank
- * is late because of an evaluation.
+ * The ledger's time is that of a monotonic clock less all pauses of the group: no rank is late
+ * because of an evaluation.
  */
 #pragma once
 
@@ -25,20 +25,20 @@
 
 typedef struct tn_part_dealer_opts {
     uint32_t epoch, ranks;
-    uint32_t rank; /* of this process */
+    uint32_t rank; /* this process's */
     tn_ledger_mode mode;
     bool relaxed;                   /* as in tn_ledger_opts */
-    const tn_epoch_parts *map;      /* of the epoch; NULL: the reader tells, which is opened next */
+    const tn_epoch_parts *map;      /* the epoch's; NULL: the reader that is opened next has it */
     const tn_epoch_position *stand; /* NULL, or not within an epoch: at its beginning. Lent until
                                    the map is known */
 } tn_part_dealer_opts;
 
 typedef struct tn_part_dealer tn_part_dealer;
 
-/* Lends nothing. TN_E_DATA: the stand is one of other data. TN_E_LIMIT: too many parts. */
+/* Lends nothing. TN_E_DATA: the position is one of other data. TN_E_LIMIT: too many parts. */
 tn_status tn_part_dealer_open(tn_part_dealer **out, const tn_part_dealer_opts *opts,
                               tn_error *err) TN_MUST_USE;
-/* Behind the reader, which asks until it is closed. NULL is fine. */
+/* After the reader, which asks until it is closed. NULL is fine. */
 void tn_part_dealer_close(void *dealer);
 
 uint32_t tn_part_dealer_reassigned(void *dealer); /* as tn_ledger_reassigned */
@@ -54,15 +54,15 @@ void tn_part_dealer_note(void *dealer, const tn_progress *at, uint64_t now_ns);
 uint64_t tn_part_dealer_records(tn_part_dealer *d);
 uint32_t tn_part_dealer_ended(tn_part_dealer *d); /* parts of its that are over */
 
-/* BY_RULE: another rank deals itself, and stands here. TN_E_PEER: there it cannot be. */
+/* BY_RULE: another rank deals itself, and has come to `at`. TN_E_PEER: there it cannot be. */
 tn_status tn_part_dealer_follow(tn_part_dealer *d, uint32_t rank, const tn_progress *at,
                                 uint64_t now_ns, tn_error *err) TN_MUST_USE;
 
 /* This process gives back what it holds; its reader is closed, and another one asks anew. */
 void tn_part_dealer_give_back(tn_part_dealer *d, uint64_t now_ns);
 
-/* How all parts stand, for a manifest; with what others have claimed, or were followed to. Lives in
- * the arena. */
+/* Lists for a manifest how far all parts are, with the claims of others or the positions that they
+ * were followed to. Lives in the arena. */
 const tn_manifest_part *tn_part_dealer_parts(void *dealer, tn_arena *arena, uint32_t *n,
                                              uint64_t now_ns);
 
@@ -73,8 +73,8 @@ tn_epoch_dealer tn_part_dealer_of_epoch(tn_part_dealer *d);
 tn_status tn_part_dealer_deal(tn_epoch_dealer *out, const tn_epoch_dealt *left,
                               tn_error *err) TN_MUST_USE;
 
-/* The ledger itself, for what another rank asks and tells: nobody else gets in until unlock, which
- * wakes whoever waited for what has changed. */
+/* The ledger itself, for asks and claims of another rank: nobody else gets in until unlock, which
+ * wakes whoever waits for a change. */
 tn_ledger *tn_part_dealer_lock(tn_part_dealer *d);
 void tn_part_dealer_unlock(tn_part_dealer *d);
 
@@ -85,9 +85,9 @@ void tn_part_dealer_unlock(tn_part_dealer *d);
  *     tn_part_server_bind(s, &parts);           what comes by messages: cluster/group/group.h
  *     tn_part_server_deal(s, dealer, now);      the parts of an epoch
  *     tn_part_server_pause(s, false, now);      all train ..
- *     tn_part_server_pause(s, true, now);       .. and stand still
+ *     tn_part_server_pause(s, true, now);       .. and wait
  *
- * A rank that has to wait is told so, and later gets the part that another rank has finished or
+ * A rank that has to wait gets that answer, and later the part that another rank has finished or
  * given back. While all train, the server looks ten times a second: when a rank is idle, a
  * straggler is asked to give back what it holds. A rank that does not within 15 s, or does not
  * claim what it holds for 15 s, is lost (`lose`). All calls but bind: the thread that trains.
@@ -109,11 +109,11 @@ void tn_part_server_free(tn_part_server *s); /* when nothing comes any more; NUL
 void tn_part_server_bind(tn_part_server *s, tn_group_parts *out);
 
 /* Deals from `d` from now on; NULL: from none, and the dealer before is not touched any more. All
- * stand still then. */
+ * wait then. */
 void tn_part_server_deal(tn_part_server *s, tn_part_dealer *d, uint64_t now_ns);
 void tn_part_server_pause(tn_part_server *s, bool still, uint64_t now_ns);
 
-/* A rank that stands still tells what it holds, for a checkpoint. */
+/* A rank that waits claims its parts, for a checkpoint. */
 void tn_part_server_claim(tn_part_server *s, uint32_t rank, const tn_note_parts *held,
                           uint64_t now_ns);
 

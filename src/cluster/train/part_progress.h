@@ -5,8 +5,8 @@
  *                                ^ progress {part 2, position 300} of the last batch learned
  *
  * A reader asks ahead: a part is dealt long before its first record is learned. The reader's
- * threads add and tell what is flushed, whoever trains notes: under `lock`, which also guards what
- * the owner shares with these threads. Only records and ended take it themselves.
+ * threads add parts and report them as flushed, whoever trains notes: under `lock`, which also
+ * guards what the owner shares with these threads. Only records and ended take it themselves.
  */
 #pragma once
 
@@ -17,17 +17,17 @@
 
 typedef struct tn_part_progress {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* the owner tells */
+    pthread_cond_t changed; /* signalled by the owner */
     tn_ledger_held
         *entry; /* owned; dealt[0 .. n-1]: where the reader begins, then what is learned */
     uint32_t n, most;
     uint64_t learned;         /* batches */
-    uint32_t flushed;         /* so many parts are over .. */
-    uint64_t flushed_batch;   /* .. when so many batches are learned, .. */
-    uint64_t flushed_records; /* .. and then so many records .. */
-    uint64_t records;         /* .. of these so many are, or are left out between those */
-    uint32_t over;            /* so many parts are, of all that the reader was dealt */
-    uint32_t settled;         /* .. and of these so many */
+    uint32_t flushed;         /* parts that are over after batch `flushed_batch` */
+    uint64_t flushed_batch;   /* a number of batches learned */
+    uint64_t flushed_records; /* records in `flushed` parts */
+    uint64_t records;         /* records in parts that are over, those left out included */
+    uint32_t over;            /* parts that are over, of all that the reader was dealt */
+    uint32_t settled;         /* parts of `over` that the ledger knows of */
 } tn_part_progress;
 
 void tn_part_progress_init(tn_part_progress *b);
@@ -40,7 +40,7 @@ void tn_part_progress_wait(tn_part_progress *b, uint64_t until_ns);
 uint64_t tn_part_progress_records(tn_part_progress *b);
 uint32_t tn_part_progress_ended(tn_part_progress *b);
 
-/* The reader is dealt this part, behind those before; it has learned nothing of it yet. */
+/* The reader is dealt this part, after those before; it has learned nothing of it yet. */
 tn_status tn_part_progress_add(tn_part_progress *b, const tn_ledger_deal *deal,
                                tn_error *err) TN_MUST_USE;
 
@@ -48,7 +48,7 @@ tn_status tn_part_progress_add(tn_part_progress *b, const tn_ledger_deal *deal,
 void tn_part_progress_note(tn_part_progress *b, const tn_progress *at);
 
 /* From the reader (tn_dealer.flushed): the first `parts` parts, of so many records, are over when
- * so many batches are learned. Progress alone does not tell that a part has no more rows. */
+ * so many batches are learned. Progress alone does not show that a part has no more rows. */
 void tn_part_progress_flushed(tn_part_progress *b, uint32_t parts, uint64_t batches,
                               uint64_t records);
 
@@ -57,7 +57,7 @@ void tn_part_progress_flushed(tn_part_progress *b, uint32_t parts, uint64_t batc
 uint32_t tn_part_progress_over(const tn_part_progress *b, const tn_ledger_held **out);
 
 /* The ledger knows that the first `n` of these are done. Before parts are saved all that a note has
- * ended must be settled: their `position` lies behind. */
+ * ended must be settled: their `position` is after their end. */
 void tn_part_progress_settle(tn_part_progress *b, uint32_t n);
 
 /* The same for all that are not settled, with what is learned of them, for claims: one that is over

@@ -13,7 +13,7 @@
 
 enum { N_NUMBERS = 13 };
 
-/* Where each stands in `f`, in the order of the bytes. */
+/* Lists the members of `f` in the order of the bytes. */
 static void list_numbers(tn_rank_counts *f, uint64_t *out[N_NUMBERS])
 {
     tn_read_counts *c = &f->met.counts;

@@ -25,15 +25,15 @@
 
 /* Counts that a rank sends with each DONE. */
 typedef struct tn_rank_counts {
-    uint64_t number; /* grows with each time the rank tells them */
-    uint64_t epoch;  /* that `met` is of */
+    uint64_t number; /* grows with each DONE of the rank */
+    uint64_t epoch;  /* the epoch of `met` */
     tn_held held;
     tn_met met;
 } tn_rank_counts;
 
 /* Little-endian u64: number, epoch; of the table created, admitted, rows, bytes, expired,
- * evicted; of the epoch bytes, records, blank, bad, duplicate_key; behind them the reasons.
- * Appends; tn_text_check tells whether it fitted. */
+ * evicted; of the epoch bytes, records, blank, bad, duplicate_key; then the reasons.
+ * Appends; tn_text_check says whether it fitted. */
 void tn_rank_counts_pack(const tn_rank_counts *f, tn_text *out);
 
 /* ---- a rank that reports ---- */
@@ -53,11 +53,11 @@ void tn_reporter_done(tn_reporter *r);
 
 /* A step of this rank. */
 typedef struct tn_reporter_step {
-    uint32_t rows;             /* whose scores are added to the reporter's metrics beside this */
-    const tn_learned *learned; /* NULL: the loss is not this rank's to tell */
-    double weight;             /* that the loss is the mean over */
-    uint64_t epoch;            /* of it this rank has .. */
-    uint64_t records, bad;     /* .. read so many */
+    uint32_t rows;             /* their scores are added to the reporter's metrics beside this */
+    const tn_learned *learned; /* NULL: rank 0 knows the loss by itself */
+    double weight;             /* the loss is the mean over it */
+    uint64_t epoch;            /* the present one */
+    uint64_t records, bad;     /* so many this rank has read of the epoch */
 } tn_reporter_step;
 
 /* Reports when a second has passed since the last one. */
@@ -76,7 +76,7 @@ tn_status tn_peer_progress_new(tn_peer_progress **out, uint32_t n_ranks,
                                const tn_metrics_opts *kinds, tn_error *err) TN_MUST_USE;
 void tn_peer_progress_free(tn_peer_progress *r); /* when no report comes any more; NULL is fine */
 
-/* A report of a rank; `arg` is the tn_peer_progress. One that is no report is told in the log, and
+/* A report of a rank; `arg` is the tn_peer_progress. One that is no report is logged, and
  * does not count. Any thread. */
 void tn_peer_progress_take(void *arg, uint32_t rank, const tn_report_note *note);
 
@@ -85,8 +85,8 @@ void tn_peer_progress_sums_of(tn_peer_progress *r, tn_ranks_sums *out);
 /* Figures of a rank (tn_rank_counts_pack), which count if newer than the last. Any thread. */
 void tn_peer_progress_add_counts(tn_peer_progress *r, uint32_t rank, tn_note_bytes figures);
 
-/* Adds what the tables of the others hold, and, unless NULL, what they have told to be read of that
- * epoch. */
+/* Adds what the tables of the others hold, and, unless NULL, what they have read of that epoch by
+ * their last DONE. */
 void tn_peer_progress_counts(tn_peer_progress *r, tn_held *held, uint64_t epoch, tn_met *met);
 
 /* Replaces what `m` holds, which is coarse. */

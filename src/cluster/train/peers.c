@@ -80,7 +80,7 @@ static uint32_t waits_for(void *arg)
 static tn_status load_security(tn_security *out, const tn_zmq *zmq, const tn_run *run,
                                tn_arena *arena, tn_error *err)
 {
-    tn_diag faults = {0}; /* none: they were told with the configuration */
+    tn_diag faults = {0}; /* none: they were reported with the configuration */
     const tn_binder b = {.arena = arena, .diag = &faults, .path = "cluster"};
     tn_security_opts opts;
     tn_security_bind(&b, run->cluster.security, &opts);

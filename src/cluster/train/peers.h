@@ -20,7 +20,7 @@ typedef struct tn_worker tn_worker;
 
 typedef struct tn_peers tn_peers;
 
-#define TN_TO_THE_END "to the end" /* of a cut: when nothing of the epoch is left to read */
+#define TN_TO_THE_END "to the end" /* text of a cut: after all of the epoch is read */
 
 /* As the membership of the run says, which has more than one process. `watch` (NULL: nobody) sees
  * the table of peers, on rank 0. `w`, `text`, `watch` must outlive it. On failure *out is NULL. */

@@ -127,26 +127,26 @@ tn_status tn_score_sender_run(const tn_score_sender_pass *pass, tn_read_counts *
 
 /* ---- rank 0 merges ---- */
 
-/* Where a row stands in the data. */
+/* A row's position in the data. */
 typedef struct place {
     uint32_t source;
     uint64_t at;
 } place;
 
-static const place nowhere = {UINT32_MAX, UINT64_MAX}; /* behind all rows */
+static const place nowhere = {UINT32_MAX, UINT64_MAX}; /* after all rows */
 
 /* The piece that is there of another rank. */
 typedef struct stream {
     tn_scored_rows rows;
     uint32_t next; /* row */
-    place last;    /* of the rows before */
+    place last;    /* the row before */
     bool over;
 } stream;
 
 struct tn_score_merge {
     tn_score_merge_opts opts;
     stream *other;
-    tn_slot *slot; /* of a view */
+    tn_slot *slot; /* a view's */
     tn_text piece;
 };
 
@@ -183,7 +183,7 @@ static bool before(place a, place b)
     return a.source != b.source ? a.source < b.source : a.at < b.at;
 }
 
-/* The first row from `from` on that does not stand before `end`. */
+/* Finds the first row from `from` on that is not before `end`. */
 static uint32_t run_end(const tn_batch *b, uint32_t from, place end)
 {
     TN_ASSERT(from <= b->rows);
@@ -229,7 +229,7 @@ static place next_of(const stream *s)
     return s->over ? nowhere : place_of(&s->rows.batch, s->next);
 }
 
-/* The other rank whose next row is the first of theirs, and where the first of the rest stands. */
+/* Finds the other rank that has the first row of theirs, and the first position of the rest. */
 static tn_status first_of_others(tn_score_merge *m, uint32_t *first, place *second, tn_error *err)
 {
     place least = nowhere;
@@ -258,7 +258,7 @@ static tn_status take(tn_score_merge *m, const tn_scores *of, uint32_t from, uin
     return m->opts.take(m->opts.arg, &view.scores, err);
 }
 
-/* Rows of others that stand before `end`. Where the first of them that does not stands: *next. */
+/* Takes rows of others before `end`; *next is the position of the first one that is not. */
 static tn_status take_others(tn_score_merge *m, place end, place *next, tn_error *err)
 {
     for (;;) {

@@ -24,7 +24,7 @@ typedef struct tn_score_merge_opts {
      * May wait. */
     tn_status (*more)(void *arg, uint32_t other, tn_text *out, tn_error *err);
     tn_score_sink *take; /* rows in order, at least one */
-    void *arg;           /* of both */
+    void *arg;           /* both functions' */
 } tn_score_merge_opts;
 
 typedef struct tn_score_merge tn_score_merge;
@@ -47,9 +47,9 @@ tn_status tn_score_merge_end(tn_score_merge *m, tn_error *err) TN_MUST_USE;
  * given up; the caller then carries it out.
  */
 
-/* How rows are to be had, as the order to evaluate says it in `more`: a sum of these. `more` of an
- * order for rows: bytes at most. Behind it, where not all rows of data.valid are wanted: the day
- * whose data.train they are the head of, and rows_max. */
+/* A sum of these is the first number in `more` of an order to evaluate. Where not all rows of
+ * data.valid are wanted two more follow: the day whose data.train they are the head of, and
+ * rows_max. An order for rows has the most bytes in `more`. */
 enum { TN_EVALUATES_ROWS = 1, TN_EVALUATES_WITH_IDS = 2, TN_EVALUATES_WITH_NODES = 4 };
 
 /* How orders come and answers go. */
@@ -68,8 +68,8 @@ typedef struct tn_score_sender {
     tn_text rows;
     size_t handed;         /* bytes of `rows` that rank 0 has */
     bool told;             /* rank 0 knows that no more come */
-    bool given_up;         /* by rank 0, which ordered .. */
-    tn_order_note instead; /* .. this; lent until the next order is asked for */
+    bool given_up;         /* rank 0 has ordered something else */
+    tn_order_note instead; /* the order; lent until the next one is asked for */
 } tn_score_sender;
 
 /* A tn_score_sink, for batches that are read with ids. TN_END, which ends the pass well: rank 0 has
@@ -84,8 +84,8 @@ tn_status tn_score_sender_end(tn_score_sender *h, tn_error *err) TN_MUST_USE;
 typedef struct tn_score_sender_pass {
     tn_worker *w;
     const tn_strs *paths;
-    uint64_t rows_max;    /* as in tn_eval_request .. */
-    bool held;            /* .. likewise */
+    uint64_t rows_max;    /* as in tn_eval_request */
+    bool held;            /* likewise */
     bool ids;             /* rank 0 wants them */
     const tn_strs *fetch; /* and values of these nodes; NULL: of none */
     tn_score_sender_callbacks line;

@@ -24,8 +24,8 @@ enum {
     AT_UNKNOWN = 36,
 };
 
-#define WEIGHT_MAX 0x1p20F                    /* as readers take them .. */
-static const uint32_t sources_max = 10000000; /* .. and files */
+#define WEIGHT_MAX 0x1p20F                    /* the most that readers take */
+static const uint32_t sources_max = 10000000; /* likewise, of files */
 
 tn_scored_form tn_scored_form_of(const tn_run *run, const tn_schema *schema, bool ids,
                                  tn_arena *arena)
@@ -155,7 +155,7 @@ void tn_scored_rows_done(tn_scored_rows *r)
 /* How much there is of what. */
 typedef struct counts {
     size_t rows, id_bytes;
-    size_t *key; /* of each slot */
+    size_t *key; /* per slot */
 } counts;
 
 /* Whether a reader would have let it pass. */

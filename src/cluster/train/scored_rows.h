@@ -5,7 +5,7 @@
  *     u64 group | u32 unknown slots | u32 bytes of the id, id | floats of nodes |
  *     per slot that travels: u32 keys, 8 bytes each
  *
- * Little-endian, row behind row: any run of whole rows is a message. Bytes may come from outside:
+ * Little-endian, row after row: any run of whole rows is a message. Bytes may come from outside:
  * whatever they hold, reading them is safe, and what was read is fit for tn_metrics_add.
  * The id and floats are there when the form says so. One thread per object.
  */
@@ -16,15 +16,15 @@
 
 typedef struct tn_node tn_node;
 
-/* Which members of a row travel: the same on both sides. */
+/* The members of a row that travel, the same on both sides. */
 typedef struct tn_scored_form {
     const tn_schema *schema; /* must outlive whoever has the form */
-    const bool *slot;        /* of each slot of the schema: whether its keys travel; likewise */
+    const bool *slot;        /* whether a slot's keys travel; likewise */
     bool ids;
-    uint32_t n_nodes;     /* whose values travel; 0: none */
-    const tn_node **node; /* of the evaluation graph; likewise, as is .. */
-    const uint32_t *cols; /* .. what each has per row */
-    uint32_t width;       /* of all */
+    uint32_t n_nodes;     /* their values travel; 0: none */
+    const tn_node **node; /* nodes of the evaluation graph; likewise */
+    const uint32_t *cols; /* each one's values per row; likewise */
+    uint32_t width;       /* the sum of `cols` */
 } tn_scored_form;
 
 enum { TN_SCORED_ROW_MAX = 16 << 20 }; /* bytes of a row */
@@ -54,7 +54,7 @@ size_t tn_scored_fitting(const char *bytes, size_t size, size_t most);
  */
 typedef struct tn_scored_rows {
     const tn_scored_form *form;
-    tn_arena *arena; /* of the rows; owned; NULL: none */
+    tn_arena *arena; /* holds the rows; owned; NULL: none */
     tn_batch batch;
     tn_fetched fetched;
     tn_scores scores; /* lent until the next read */
@@ -71,7 +71,7 @@ void tn_scored_rows_done(tn_scored_rows *r); /* empty, and usable again */
 typedef struct tn_scored_view {
     tn_batch batch;
     tn_fetched fetched;
-    tn_scores scores; /* of this batch */
+    tn_scores scores; /* this batch's */
 } tn_scored_view;
 void tn_scored_view_of(const tn_scored_form *form, const tn_scores *of, uint32_t from, uint32_t n,
                        tn_slot *slot, tn_scored_view *out);

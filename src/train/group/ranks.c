@@ -96,6 +96,7 @@ const tn_ranks tn_ranks_alone = {.ops = &alone};
 
 tn_status tn_ranks_open(tn_ranks *out, const tn_ranks_opts *opts, tn_error *err)
 {
+    TN_ASSERT(opts->worker->rank == 0 && opts->worker->plan->owners.n_peers > 0);
     *out = tn_ranks_alone;
     return opts->worker->plan->owners.n_peers == 1 ? TN_OK : tn_group_built()->open(out, opts, err);
 }
@@ -113,5 +114,6 @@ const tn_group_kind *tn_group_built(void)
 #include "train/group/groups.def"
 #undef TN_GROUP
         &tn_group_none};
+    TN_ASSERT(sizeof built / sizeof *built <= 2); /* one kind, if any */
     return built[0];
 }

@@ -57,6 +57,7 @@ static void add_reason(tn_met *m, const char *more, uint64_t n)
 
 void tn_met_add(tn_met *m, const tn_met *more)
 {
+    TN_ASSERT(m != more);
     const char *reason = NULL;
     const char *count = NULL;
     m->counts.records += more->counts.records;
@@ -74,6 +75,7 @@ void tn_met_add(tn_met *m, const tn_met *more)
 
 void tn_met_add_reader(tn_met *m, tn_reader *reader, uint32_t parts)
 {
+    TN_ASSERT(reader != NULL);
     tn_met more = {0};
     tn_reader_counts_of(reader, parts, &more.counts, &more.reasons);
     if (more.reasons.failed) {

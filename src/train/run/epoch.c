@@ -35,6 +35,7 @@ static void close_data(tn_epoch *e)
 
 static tn_status own_prior(tn_epoch *e, tn_prior *out, tn_error *err)
 {
+    TN_ASSERT(e->is_alone && e->data != NULL);
     return tn_reader_prior(tn_step_prefetch_reader(e->data), out, err);
 }
 
@@ -49,6 +50,7 @@ static tn_status start_alone(tn_epoch *e, bool at_first, tn_error *err)
 static void count_turn(tn_epoch *e, const tn_step_turn *turn)
 {
     (void)turn;
+    TN_ASSERT(e->is_alone);
     e->state->samples = e->samples_before + e->state->progress.records;
     e->state->steps = e->w->steps;
 }
@@ -112,12 +114,14 @@ tn_status tn_epoch_init(tn_epoch *e, tn_worker *w, tn_error *err)
 tn_status tn_epoch_form(tn_epoch *e, const tn_run_text *text, tn_checkpoints *c, tn_error *err)
 {
     const tn_ranks_opts opts = {.worker = e->w, .text = text, .watch = e->watch, .checkpoints = c};
+    TN_ASSERT(e->ranks.self == NULL);
     if (!e->is_alone) {
         e->whole = NULL;
         TN_TRY(new_metrics(&e->whole, e, err));
     }
     TN_TRY(tn_ranks_open(&e->ranks, &opts, err));
     e->ops = e->ranks.ops->epoch != NULL ? e->ranks.ops->epoch : &alone;
+    TN_ASSERT(e->is_alone == (e->ops == &alone));
     return e->ranks.ops->form(e->ranks.self, e->watch->stop, err);
 }
 
@@ -234,6 +238,7 @@ tn_status tn_epoch_open(tn_epoch *e, tn_report *report, tn_error *err)
 {
     const bool within = e->state->stand.within;
     const tn_progress *at = &e->state->progress;
+    TN_ASSERT(e->data == NULL && e->steps == NULL);
     e->report = report;
     e->samples_before = e->state->samples;
     e->ops->close_data(e);
@@ -311,6 +316,7 @@ static tn_status set_prior(tn_epoch *e, tn_error *err)
 tn_status tn_epoch_begin_steps(tn_epoch *e, tn_error *err)
 {
     TN_TRY(set_prior(e, err));
+    TN_ASSERT(e->steps == NULL && e->data != NULL);
     TN_TRY(e->ops->start(e, true, err));
     return tn_step_loop_new(&e->steps, e->w, e->data, err);
 }

@@ -62,6 +62,7 @@ static tn_status find_place(const tn_worker *w, const tn_epoch_parts *map,
                                  .ranks = w->plan->owners.n_peers,
                                  .map = map,
                                  .stand = stand};
+    TN_ASSERT(stand->within && left.rank < left.ranks);
     bool plain = left.ranks == 1 && !stand->shared;
     return plain ? tn_epoch_parts_find(map, stand, from, err)
                  : tn_group_built()->deal(dealer, &left, err);
@@ -78,6 +79,7 @@ void tn_epoch_dealer_close(tn_epoch_dealer *d)
 tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w, uint32_t epoch,
                                      uint32_t cut_for, const tn_dealer *dealer, tn_error *err)
 {
+    TN_ASSERT(dealer != NULL && dealer->next != NULL);
     return open_feeder(out, w, &(tn_progress){.epoch = epoch}, cut_for, dealer, err);
 }
 
@@ -101,6 +103,7 @@ static bool accepts(const tn_worker *w)
 tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
                                tn_epoch_position *stand, tn_epoch_dealer *dealer, tn_error *err)
 {
+    TN_ASSERT(dealer->ops == NULL);
     *dealer = (tn_epoch_dealer){0};
     const uint32_t cut_for = tn_epoch_cut_for(w, from->epoch, stand);
     TN_TRY(open_feeder(out, w, from, cut_for, NULL, err));
