@@ -8,7 +8,7 @@
 #include "base/core/stop.h"
 #include "cli/exits.h"
 #include "cli/signals.h"
-#include "cluster/launch/launcher.h"
+#include "train/group/ranks.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -62,11 +62,8 @@ static bool names(const char *variable, const char *const *list)
  * start a group on its machine, whose ranks are not Slurm's. */
 static bool is_foreign(const char *variable)
 {
-    bool foreign = names(variable, group_names) || names(variable, other_names);
-    for (const tn_launcher *const *at = tn_launchers; *at != NULL && !foreign; at++) {
-        foreign = names(variable, (*at)->variables);
-    }
-    return foreign;
+    return names(variable, group_names) || names(variable, other_names) ||
+           tn_group_built()->is_launchers(variable);
 }
 
 const char *tn_spawn_other_launcher(void)

@@ -154,7 +154,7 @@ tn_status tn_local_load(const tn_local_group *l, tn_setup *s, tn_error *err)
 tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err)
 {
     if (tn_local_is_group(l)) {
-        tn_run_check_group(&s->binder, s->tree, &s->run);
+        tn_group_built()->check(&s->binder, s->tree, &s->run);
         return tn_diag_check(&s->diag, err);
     }
     tn_status status = tn_group_built()->find_rank(&s->binder, s->tree, &s->run, l->folder, err);

@@ -1,7 +1,6 @@
 /* test_signals.c - what counts as asking to stop, and how often. */
 #include "base/core/stop.h"
 #include "cli/signals.h"
-#include "cluster/security/zmqcalls.h"
 #include "support/test.h"
 
 #include <signal.h>
@@ -91,31 +90,6 @@ TEST(an_abort_says_where_and_ends_with_1_or_a_core)
     assert_int_equal(cored, before.rlim_max > 0 ? 200 + SIGABRT : 1);
     assert_non_null(strstr(told, "test_cli(")); /* where it was, for addr2line */
     assert_true(close(fd) == 0 && close(screen) == 0);
-}
-
-/* A group has lost a peer then. Its descriptor is closed under a socket, which libzmq asserts. */
-TEST(an_abort_of_zeromq_ends_with_6)
-{
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        tn_zmq z;
-        int fd = -1;
-        size_t size = sizeof fd;
-        const struct rlimit none = {0, 0};
-        tn_signals_start();
-        if (setrlimit(RLIMIT_CORE, &none) == 0 && tn_zmq_load(&z, NULL) == TN_OK) {
-            void *socket = z.zmq_socket(z.zmq_ctx_new(), ZMQ_PAIR);
-            (void)z.zmq_getsockopt(socket, ZMQ_FD, &fd, &size);
-            (void)close(fd);
-            (void)z.zmq_getsockopt(socket, ZMQ_EVENTS, &fd, &size);
-        }
-        _exit(0);
-    }
-    int status = 0;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 6);
 }
 
 TEST(sigusr1_asks_to_save)

@@ -1,7 +1,6 @@
 /* test_exportrows.c - rows written by any number of threads and of ranks are the same bytes. */
 #include "base/file/file.h"
 #include "cluster/train/follower.h"
-#include "train/exportkit.h"
 #include "support/test.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/export/exportrows.h"

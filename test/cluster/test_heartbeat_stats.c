@@ -3,8 +3,8 @@
 #include "cluster/train/heartbeat_stats.h"
 
 #include "base/core/clock.h"
-#include "support/test.h"
 #include "cluster/rankkit.h"
+#include "support/test.h"
 #include "train/step/step_loop.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"

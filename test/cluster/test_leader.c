@@ -3,11 +3,11 @@
 #include "cluster/train/leader.h"
 
 #include "base/core/clock.h"
+#include "cluster/rankkit.h"
 #include "metrics/metrics_pack.h"
 #include "nn/graph/params.h"
 #include "support/test.h"
 #include "train/eval/evaluate.h"
-#include "cluster/rankkit.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 

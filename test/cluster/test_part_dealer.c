@@ -5,11 +5,11 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/thread/threads.h"
+#include "cluster/crowd.h"
 #include "cluster/train/part_progress.h"
 #include "io/read/reader.h"
 #include "support/test.h"
 #include "train/config/run.h"
-#include "cluster/crowd.h"
 #include "train/golden.h"
 #include "train/step/model_plan.h"
 

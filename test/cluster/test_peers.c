@@ -4,11 +4,11 @@
 
 #include "base/thread/threads.h"
 #include "cluster/async/async_client.h"
+#include "cluster/rankkit.h"
 #include "cluster/sync/sync_client.h"
 #include "nn/graph/params.h"
 #include "support/test.h"
 #include "train/config/run.h"
-#include "cluster/rankkit.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 

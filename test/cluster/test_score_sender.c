@@ -2,8 +2,8 @@
 #include "cluster/train/score_exchange.h"
 
 #include "base/math/rng.h"
-#include "support/test.h"
 #include "cluster/scoredkit.h"
+#include "support/test.h"
 
 enum { HOLD = 1 << 25, ROWS = 300, ORDERS_MAX = 400 };
 

@@ -3,9 +3,9 @@
 
 #include "base/core/bytes.h"
 #include "base/math/rng.h"
+#include "cluster/scoredkit.h"
 #include "io/schema/schema.h"
 #include "support/test.h"
-#include "cluster/scoredkit.h"
 
 enum { ROWS = 200 };
 

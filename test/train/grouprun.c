@@ -14,6 +14,7 @@
 #include "train/config/run.h"
 #include "train/export/exportrows.h"
 #include "train/golden.h"
+#include "train/group/ranks.h"
 #include "train/model_hash.h"
 #include "train/report/report.h"
 #include "train/run/trainer.h"
@@ -244,6 +245,9 @@ static void pack(grouprun *g, tn_arena *arena)
 
 void grouprun_do(grouprun *g)
 {
+    if (g->n > 1 && tn_group_built() == &tn_group_none) {
+        skip(); /* this build has no cluster */
+    }
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     if (g->whole) {
         pack(g, arena);

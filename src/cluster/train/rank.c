@@ -10,8 +10,12 @@
 #include "cluster/train/peers.h"
 #include "config/diag.h"
 #include "config/tree.h"
+#include "io/schema/dataopts.h"
 #include "train/config/run.h"
 #include "train/group/ranks.h"
+
+#include <math.h>
+#include <string.h>
 
 /* Makes the path of the folder in which the processes of a run meet. */
 static tn_status meeting_dir(const tn_run *run, const char *folder, tn_text *dir, tn_error *err)
@@ -21,6 +25,30 @@ static tn_status meeting_dir(const tn_run *run, const char *folder, tn_text *dir
         tn_text_addf(dir, "/%s", folder);
     }
     return tn_text_check(dir, "run.dir", err);
+}
+
+static const tn_origin *place(const tn_tree *tree, const char *path)
+{
+    static const tn_origin nowhere = {.source = "configuration"};
+    const tn_tree *t = tn_tree_at(tree, path);
+    return t != NULL ? &t->at : &nowhere;
+}
+
+static void check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    if (!isinf(r->cluster.staleness) && r->cluster.staleness != floor(r->cluster.staleness)) {
+        tn_diag_error(b->diag, place(tree, "cluster.staleness"),
+                      "'cluster.staleness' is %g, not a whole number of steps or inf",
+                      r->cluster.staleness);
+    }
+    if (tn_run_trains_on_stdin(r)) {
+        tn_diag_error(b->diag, place(tree, "data.train"),
+                      "data.train is '-', standard input, which several processes cannot share");
+    }
+    if (r->embedding.reset != TN_RESET_NEVER) {
+        tn_diag_error(b->diag, place(tree, "embedding.reset"),
+                      "embedding.reset is for a run of one process");
+    }
 }
 
 static tn_status find(tn_run *run, const tn_peers_opts *peers, const char *folder, tn_arena *arena,
@@ -56,7 +84,7 @@ static tn_status find_rank(const tn_binder *b, const tn_tree *tree, tn_run *run,
     TN_TRY(tn_diag_check(b->diag, err));
     TN_TRY(find(run, &peers, folder, b->arena, err));
     if (run->cluster.size > 1) {
-        tn_run_check_group(b, tree, run);
+        check_group(b, tree, run);
     }
     return tn_diag_check(b->diag, err);
 }
@@ -80,6 +108,19 @@ static tn_status prepare(const tn_run *run, uint32_t peers, const char *folder, 
     return status;
 }
 
+static bool is_launchers(const char *variable)
+{
+    const size_t size = strcspn(variable, "=");
+    for (const tn_launcher *const *at = tn_launchers; *at != NULL; at++) {
+        for (const char *const *name = (*at)->variables; *name != NULL; name++) {
+            if (strlen(*name) == size && strncmp(*name, variable, size) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static uint32_t peers_here(const tn_binder *b, const tn_run *run)
 {
     tn_peers_opts peers;
@@ -90,7 +131,9 @@ static uint32_t peers_here(const tn_binder *b, const tn_run *run)
 
 extern const tn_group_kind tn_group_cluster;
 const tn_group_kind tn_group_cluster = {.find_rank = find_rank,
+                                        .check = check_group,
                                         .prepare = prepare,
+                                        .is_launchers = is_launchers,
                                         .peers_here = peers_here,
                                         .decline = tn_peers_decline,
                                         .open = tn_leader_open,

@@ -755,23 +755,6 @@ static void check_resp(const tn_binder *b, const tn_tree *tree, const tn_run *r)
     }
 }
 
-void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r)
-{
-    if (!isinf(r->cluster.staleness) && r->cluster.staleness != floor(r->cluster.staleness)) {
-        tn_diag_error(b->diag, place(tree, "cluster.staleness"),
-                      "'cluster.staleness' is %g, not a whole number of steps or inf",
-                      r->cluster.staleness);
-    }
-    if (tn_run_trains_on_stdin(r)) {
-        tn_diag_error(b->diag, place(tree, "data.train"),
-                      "data.train is '-', standard input, which several processes cannot share");
-    }
-    if (r->embedding.reset != TN_RESET_NEVER) {
-        tn_diag_error(b->diag, place(tree, "embedding.reset"),
-                      "embedding.reset is for a run of one process");
-    }
-}
-
 void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
 {
     static const char *const dicts[] = {"tnd", "tsv", "resp"};

@@ -201,9 +201,6 @@ static inline const void *tn_run_section(const tn_run *run, const tn_field *fiel
  * options that this build cannot honour. Faults go to b->diag. */
 void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out);
 
-/* The same for a run of several processes. */
-void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *run);
-
 /* The first metric that is shown or watched and looks at groups of rows; NULL: none. */
 const char *tn_run_grouped_metric(const tn_run *run);
 

@@ -33,14 +33,25 @@ static const char *group_word(const tn_run *run, bool trains)
                                                                  : NULL;
 }
 
+static void check_words(const tn_binder *b, const tn_tree *tree, const tn_run *run, bool trains)
+{
+    const char *word = group_word(run, trains);
+    TN_ASSERT(run->cluster.size == 0 && run->cluster.rank == 0);
+    if (word != NULL) {
+        tn_diag_error(b->diag, &tn_tree_at(tree, word)->at, "'%s': " NO_CLUSTER, word);
+    }
+}
+
+static void check_none(const tn_binder *b, const tn_tree *tree, const tn_run *run)
+{
+    check_words(b, tree, run, true);
+}
+
 static tn_status find_one(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
                           tn_error *err)
 {
     static const char *const variables[] = {"TNET_RANK", "TNET_PEERS", "TNET_PEER_LIST"};
-    const char *word = group_word(run, folder == NULL);
-    if (word != NULL) {
-        tn_diag_error(b->diag, &tn_tree_at(tree, word)->at, "'%s': " NO_CLUSTER, word);
-    }
+    check_words(b, tree, run, folder == NULL);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *value = getenv(variables[i]); // NOLINT(concurrency-mt-unsafe): nobody sets it
         if (value != NULL && value[0] != '\0') {
@@ -56,6 +67,12 @@ static tn_status prepare_none(const tn_run *run, uint32_t peers, const char *fol
     (void)peers;
     (void)folder;
     return refuse(err);
+}
+
+static bool is_no_launchers(const char *variable)
+{
+    (void)variable;
+    return false;
 }
 
 static uint32_t nobody_here(const tn_binder *b, const tn_run *run)
@@ -82,7 +99,9 @@ static tn_status deal_none(tn_epoch_dealer *out, const tn_epoch_dealt *left, tn_
 
 /* No process has another rank, so nobody opens, follows or serves. */
 const tn_group_kind tn_group_none = {.find_rank = find_one,
+                                     .check = check_none,
                                      .prepare = prepare_none,
+                                     .is_launchers = is_no_launchers,
                                      .peers_here = nobody_here,
                                      .decline = decline_nobody,
                                      .deal = deal_none};

@@ -133,11 +133,17 @@ typedef struct tn_group_kind {
     tn_status (*find_rank)(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
                            tn_error *err);
 
+    /* Refuses what several processes cannot do: faults go to b->diag. */
+    void (*check)(const tn_binder *b, const tn_tree *tree, const tn_run *run);
+
     /* Before `peers` processes are started on this machine: raises the limit of open files where
      * they need it, and makes the folder where they meet. TN_E_CONFIG: the limit is too low;
      * TN_E_CKPT: others are at work there, or, `folder` being NULL, in run.dir itself. So faults
      * are reported once; the same locks refuse a process that comes a moment later. */
     tn_status (*prepare)(const tn_run *run, uint32_t peers, const char *folder, tn_error *err);
+
+    /* Whether a launcher gives a process its place in a group by this variable, "NAME=value". */
+    bool (*is_launchers)(const char *variable);
 
     /* How many processes cluster.peers asks for on this machine, where no launcher has started this
      * one; 0: it does not say. Faults go to b->diag. */
