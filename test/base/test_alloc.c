@@ -1,7 +1,6 @@
 /* test_alloc.c - the door to the heap. */
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/thread/threads.h"
 
 #include <malloc.h>

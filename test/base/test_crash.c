@@ -4,9 +4,7 @@
  */
 #include "support/test.h"
 
-#include "base/file/file.h"
 #include "support/crash.h"
-#include "support/tmpdir.h"
 
 enum { SAVES = 3, SAMPLES = 2000, SEED = 20261121 };
 

@@ -1,6 +1,5 @@
 /* test_crc32c.c - vectors of docs/formats.md; the CPU and the tables agree. */
 #include "base/math/crc32c.h"
-#include "base/math/rng.h"
 #include "support/test.h"
 
 TEST(golden_crc)

@@ -1,8 +1,6 @@
 /* test_error.c - filling an error, adding context, asserting. */
 #include "support/test.h"
 
-#include "base/core/error.h"
-
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

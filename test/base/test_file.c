@@ -1,11 +1,8 @@
 /* test_file.c - files that are written once and then stand; reading: all of it, mapped, in pieces;
  * logs. */
-#include "base/core/alloc.h"
 #include "base/core/failpoint.h"
-#include "base/file/file.h"
 #include "base/math/crc32c.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,8 +31,7 @@ static int tear_down(void **state)
 static void assert_holds(const char *path, const void *data, size_t size)
 {
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
-    assert_int_equal(tn_file_read_all(path, 64 << 20, &text, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 64 << 20, &text, NULL), TN_OK);
     assert_int_equal(text.size, size);
     assert_memory_equal(text.data, data, size);
 }
@@ -50,9 +46,8 @@ static uint32_t files_in(const char *dir)
 
 static tn_file *created(const char *path)
 {
-    tn_error err = {0};
     tn_file *f = NULL;
-    assert_int_equal(tn_file_create(&f, path, &err), TN_OK);
+    assert_int_equal(tn_file_create(&f, path, NULL), TN_OK);
     return f;
 }
 
@@ -63,18 +58,17 @@ TEST_WITH(set_up, tear_down, what_was_written_is_read_back_with_size_and_crc)
     for (size_t i = 0; i < sizeof data; i++) {
         data[i] = (char)(i * 2654435761U >> 13);
     }
-    tn_error err = {0};
     tn_file *f = created(p->path);
     size_t at = 0;
     for (size_t piece = 1; at < sizeof data;
          piece = piece * 3 + 1) { /* below and over the buffer */
         size_t size = piece < sizeof data - at ? piece : sizeof data - at;
-        assert_int_equal(tn_file_write(f, data + at, size, &err), TN_OK);
+        assert_int_equal(tn_file_write(f, data + at, size, NULL), TN_OK);
         at += size;
     }
     assert_int_equal(tn_file_size(f), sizeof data);
     assert_int_equal(tn_file_crc(f), tn_crc32c(0, data, sizeof data));
-    assert_int_equal(tn_file_commit(f, &err), TN_OK);
+    assert_int_equal(tn_file_commit(f, NULL), TN_OK);
     assert_holds(p->path, data, sizeof data);
 }
 
@@ -94,9 +88,8 @@ TEST_WITH(set_up, tear_down, a_file_that_is_there_is_not_overwritten)
 TEST_WITH(set_up, tear_down, an_abandoned_file_is_gone)
 {
     const place *p = *state;
-    tn_error err = {0};
     tn_file *f = created(p->path);
-    assert_int_equal(tn_file_write(f, "abc", 3, &err), TN_OK);
+    assert_int_equal(tn_file_write(f, "abc", 3, NULL), TN_OK);
     tn_file_abandon(f);
     tn_file_abandon(NULL);
     assert_false(tn_path_exists(p->path));
@@ -108,11 +101,10 @@ TEST_WITH(set_up, tear_down, short_writes_are_continued)
     static char data[700000];
     memset(data, 'x', sizeof data);
     data[sizeof data - 1] = 'y';
-    tn_error err = {0};
-    assert_int_equal(tn_failpoint_set("io.write#1:short,io.write#3:short", &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("io.write#1:short,io.write#3:short", NULL), TN_OK);
     tn_file *f = created(p->path);
-    assert_int_equal(tn_file_write(f, data, sizeof data, &err), TN_OK);
-    assert_int_equal(tn_file_commit(f, &err), TN_OK);
+    assert_int_equal(tn_file_write(f, data, sizeof data, NULL), TN_OK);
+    assert_int_equal(tn_file_commit(f, NULL), TN_OK);
     assert_holds(p->path, data, sizeof data);
 }
 
@@ -140,9 +132,8 @@ TEST_WITH(set_up, tear_down, a_failed_fsync_or_close_removes_the_file)
 TEST_WITH(set_up, tear_down, replace_leaves_the_new_content_and_nothing_else)
 {
     const place *p = *state;
-    tn_error err = {0};
-    assert_int_equal(tn_file_replace(p->path, "old", 3, &err), TN_OK);
-    assert_int_equal(tn_file_replace(p->path, "newer", 5, &err), TN_OK);
+    assert_int_equal(tn_file_replace(p->path, "old", 3, NULL), TN_OK);
+    assert_int_equal(tn_file_replace(p->path, "newer", 5, NULL), TN_OK);
     assert_holds(p->path, "newer", 5);
     assert_int_equal(files_in(p->dir), 1);
 }
@@ -150,9 +141,8 @@ TEST_WITH(set_up, tear_down, replace_leaves_the_new_content_and_nothing_else)
 TEST_WITH(set_up, tear_down, replace_writes_anew_under_another_name_after_a_failed_fsync)
 {
     const place *p = *state;
-    tn_error err = {0};
-    assert_int_equal(tn_failpoint_set("io.fsync#1:EIO", &err), TN_OK);
-    assert_int_equal(tn_file_replace(p->path, "abc", 3, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("io.fsync#1:EIO", NULL), TN_OK);
+    assert_int_equal(tn_file_replace(p->path, "abc", 3, NULL), TN_OK);
     assert_holds(p->path, "abc", 3);
     assert_int_equal(files_in(p->dir), 1);
 }
@@ -235,15 +225,13 @@ static int tear_down_reading(void **state)
 
 static void put(const void *data, size_t size)
 {
-    tn_error err = {0};
-    assert_int_equal(tn_file_replace(read_path, data, size, &err), TN_OK);
+    assert_int_equal(tn_file_replace(read_path, data, size, NULL), TN_OK);
 }
 
 static void assert_text(const char *want)
 {
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
-    assert_int_equal(tn_file_read_all(read_path, 1 << 20, &text, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(read_path, 1 << 20, &text, NULL), TN_OK);
     assert_string_equal(tn_text_str(&text), want);
 }
 
@@ -265,9 +253,8 @@ TEST_WITH(set_up_reading, tear_down_reading, read_all_reads_more_than_one_piece)
     static char data[(256 << 10) * 2];
     memset(data, 'd', sizeof data);
     put(data, sizeof data);
-    tn_error err = {0};
     tn_text text CLEANUP(tn_text_done) = {0};
-    assert_int_equal(tn_file_read_all(read_path, sizeof data, &text, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(read_path, sizeof data, &text, NULL), TN_OK);
     assert_int_equal(text.size, sizeof data);
 }
 
@@ -350,11 +337,10 @@ TEST_WITH(set_up_reading, tear_down_reading, a_failing_disk_is_an_error)
 
 TEST_WITH(set_up_reading, tear_down_reading, a_log_grows_by_records_across_openings)
 {
-    tn_error err = {0};
     for (uint32_t i = 0; i < 2; i++) {
         tn_appender *a = NULL;
-        assert_int_equal(tn_append_open(&a, read_path, &err), TN_OK);
-        assert_int_equal(tn_append(a, "ab\n", 3, &err), TN_OK);
+        assert_int_equal(tn_append_open(&a, read_path, NULL), TN_OK);
+        assert_int_equal(tn_append(a, "ab\n", 3, NULL), TN_OK);
         tn_append_close(a);
     }
     tn_append_close(NULL);
@@ -363,11 +349,10 @@ TEST_WITH(set_up_reading, tear_down_reading, a_log_grows_by_records_across_openi
 
 TEST_WITH(set_up_reading, tear_down_reading, a_line_cut_by_a_crash_gets_its_newline)
 {
-    tn_error err = {0};
     tn_appender *a = NULL;
     put("ab\ncut", 6);
-    assert_int_equal(tn_append_open(&a, read_path, &err), TN_OK);
-    assert_int_equal(tn_append(a, "ef\n", 3, &err), TN_OK);
+    assert_int_equal(tn_append_open(&a, read_path, NULL), TN_OK);
+    assert_int_equal(tn_append(a, "ef\n", 3, NULL), TN_OK);
     tn_append_close(a);
     assert_text("ab\ncut\nef\n");
 }

@@ -1,7 +1,6 @@
 /* test_fmath.c - V15 of docs/numerics.md, and ulps against libm in 80 bits. */
 #include "base/core/bytes.h"
 #include "base/math/fmath.h"
-#include "base/math/rng.h"
 #include "support/test.h"
 
 #include <float.h>

@@ -2,7 +2,6 @@
  */
 #include "base/keys/init.h"
 
-#include "base/math/rng.h"
 #include "support/test.h"
 
 enum { N = 100000, IN = 300, OUT = 100 };

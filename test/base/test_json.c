@@ -1,7 +1,5 @@
 /* test_json.c - JSON written, read, and refused. */
 #include "base/codec/json.h"
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "support/mallocs.h"
 #include "support/test.h"
 
@@ -26,9 +24,7 @@ static const tn_json *parsed(const char *text)
     const tn_json *root = NULL;
     tn_error err = {0};
     tn_status status = tn_json_parse(&root, text, strlen(text), arena, "x.json", &err);
-    if (status != TN_OK) {
-        fail_msg("%s: %s", text, err.text);
-    }
+    fail_if(status != TN_OK, "%s: %s", text, err.text);
     return root;
 }
 

@@ -1,7 +1,6 @@
 /* test_number.c - the number rules of docs/formats.md, section 1. */
 #include "base/core/bytes.h"
 #include "base/core/number.h"
-#include "base/math/rng.h"
 #include "base/thread/threads.h"
 #include "support/test.h"
 

@@ -1,7 +1,6 @@
 /* test_ordered_work.c - pieces made by several threads, joined in their order. */
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/thread/ordered_work.h"
 
 #include <sched.h>

@@ -3,11 +3,8 @@
  */
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/core/failpoint.h"
-#include "base/file/file.h"
 #include "base/file/output_file.h"
-#include "support/tmpdir.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,8 +1,6 @@
 /* test_proto.c - golden messages of docs/formats.md, and messages that must be refused. */
 #include "base/codec/proto.h"
-#include "base/core/alloc.h"
 #include "base/core/number.h"
-#include "base/math/rng.h"
 #include "support/test.h"
 
 /* Section 2: Example {label: 1, ids: [3,300,-1] packed, uids: same unpacked, x: [.5,-1],

@@ -1,7 +1,6 @@
 /* test_queue.c - a bounded queue between threads. */
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/thread/queue.h"
 #include "base/thread/threads.h"
@@ -14,9 +13,8 @@ enum { ITEMS = 20000, PRODUCERS = 3, CONSUMERS = 2 };
 
 static tn_queue *queue_of(uint32_t capacity)
 {
-    tn_error err = {0};
     tn_queue *q = NULL;
-    assert_int_equal(tn_queue_new(&q, capacity, &err), TN_OK);
+    assert_int_equal(tn_queue_new(&q, capacity, NULL), TN_OK);
     return q;
 }
 
@@ -80,12 +78,11 @@ static tn_status push_until_refused(void *queue, tn_error *err)
 
 TEST(closing_wakes_a_producer_that_waits_for_room)
 {
-    tn_error err = {0};
     tn_queue *q FREED(tn_queue_free) = queue_of(1);
     tn_thread *producer = NULL;
-    assert_int_equal(tn_thread_start(&producer, "producer", push_until_refused, q, &err), TN_OK);
+    assert_int_equal(tn_thread_start(&producer, "producer", push_until_refused, q, NULL), TN_OK);
     tn_queue_close(q);
-    assert_int_equal(tn_thread_join(producer, &err), TN_OK);
+    assert_int_equal(tn_thread_join(producer, NULL), TN_OK);
 }
 
 typedef struct traffic {
@@ -121,20 +118,19 @@ static tn_status consume(void *arg, tn_error *err)
 TEST(every_item_of_many_producers_reaches_one_of_many_consumers)
 {
     static traffic t;
-    tn_error err = {0};
     tn_thread *thread[PRODUCERS + CONSUMERS] = {0};
     t.queue = queue_of(5);
     for (uint32_t i = 0; i < PRODUCERS + CONSUMERS; i++) {
         assert_int_equal(
-            tn_thread_start(&thread[i], "traffic", i < PRODUCERS ? produce : consume, &t, &err),
+            tn_thread_start(&thread[i], "traffic", i < PRODUCERS ? produce : consume, &t, NULL),
             TN_OK);
     }
     for (uint32_t i = 0; i < PRODUCERS; i++) {
-        assert_int_equal(tn_thread_join(thread[i], &err), TN_OK);
+        assert_int_equal(tn_thread_join(thread[i], NULL), TN_OK);
     }
     tn_queue_close(t.queue);
     for (uint32_t i = PRODUCERS; i < PRODUCERS + CONSUMERS; i++) {
-        assert_int_equal(tn_thread_join(thread[i], &err), TN_OK);
+        assert_int_equal(tn_thread_join(thread[i], NULL), TN_OK);
     }
     assert_int_equal(t.count, PRODUCERS * ITEMS);
     assert_int_equal(t.sum, (uint64_t)PRODUCERS * ITEMS * (ITEMS - 1) / 2);

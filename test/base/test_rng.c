@@ -1,7 +1,6 @@
 /* test_rng.c - V17 of docs/numerics.md: every bit of it. */
 #include "base/core/bytes.h"
 #include "base/keys/init.h"
-#include "base/math/rng.h"
 #include "support/test.h"
 
 #define ROW_KEY UINT64_C(0x0123456789abcdef)

@@ -1,7 +1,6 @@
 /* test_team.c - every tile once, and nothing left behind. */
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/thread/team.h"
 #include "base/thread/threads.h"
 #include "base/trace/trace.h"
@@ -28,9 +27,8 @@ static void visit(void *job, uint32_t tile)
 
 static tn_team *team_of(uint32_t threads)
 {
-    tn_error err = {0};
     tn_team *team = NULL;
-    assert_int_equal(tn_team_open(&team, threads, &err), TN_OK);
+    assert_int_equal(tn_team_open(&team, threads, NULL), TN_OK);
     return team;
 }
 
@@ -169,14 +167,13 @@ static tn_status note_own_processors(void *arg, tn_error *err)
 
 TEST(each_thread_of_a_pinned_team_has_a_processor_of_its_own)
 {
-    tn_error err = {0};
     const cpu_set_t before = cpus_of_caller();
     const uint32_t n = tn_cpu_count();
     if (n < 2) {
         skip();
     }
     processors p = {.m.team = team_of(2)};
-    assert_int_equal(tn_team_pin(p.m.team, &err), TN_OK);
+    assert_int_equal(tn_team_pin(p.m.team, NULL), TN_OK);
     tn_team_run(p.m.team, 2, note_processors, &p);
     cpu_set_t both;
     CPU_OR(&both, &p.of[0], &p.of[1]);
@@ -189,9 +186,9 @@ TEST(each_thread_of_a_pinned_team_has_a_processor_of_its_own)
 
     tn_thread *reader = NULL; /* which the caller starts meanwhile: kept to none */
     cpu_set_t of_reader;
-    assert_int_equal(tn_thread_start(&reader, "reader", note_own_processors, &of_reader, &err),
+    assert_int_equal(tn_thread_start(&reader, "reader", note_own_processors, &of_reader, NULL),
                      TN_OK);
-    assert_int_equal(tn_thread_join(reader, &err), TN_OK);
+    assert_int_equal(tn_thread_join(reader, NULL), TN_OK);
     assert_true(CPU_EQUAL(&of_reader, &before));
 
     tn_team_close(p.m.team);
@@ -323,9 +320,8 @@ static void meet(void *job, uint32_t tile)
 
 TEST(helpers_are_recorded_in_the_phase_and_step_of_the_caller)
 {
-    tn_error err = {0};
     meeting m = {.team = team_of(3)};
-    assert_int_equal(tn_trace_open(&m.trace, 64, &err), TN_OK);
+    assert_int_equal(tn_trace_open(&m.trace, 64, NULL), TN_OK);
     assert_null(tn_team_lane(m.team));
     tn_team_trace(m.team, m.trace);
     tn_lane *lane = tn_trace_join(m.trace, "main");

@@ -1,5 +1,4 @@
 /* test_text.c - appending, the ceiling, failures that are remembered. */
-#include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/core/text.h"
 #include "support/test.h"

@@ -1,7 +1,6 @@
 /* test_threads.c - threads that report how they ended. */
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/thread/threads.h"
 
 #include <pthread.h>
@@ -70,11 +69,10 @@ TEST(a_thread_bears_its_name)
 
 TEST(a_thread_flushes_denormals_and_hears_no_signals)
 {
-    tn_error err = {0};
     tn_thread *t = NULL;
     seen s = {.hears_sigint = true, .denormal = 1};
-    assert_int_equal(tn_thread_start(&t, "look", look_around, &s, &err), TN_OK);
-    assert_int_equal(tn_thread_join(t, &err), TN_OK);
+    assert_int_equal(tn_thread_start(&t, "look", look_around, &s, NULL), TN_OK);
+    assert_int_equal(tn_thread_join(t, NULL), TN_OK);
     assert_false(s.hears_sigint);
     assert_true(fpclassify(s.denormal) == FP_ZERO);
 

@@ -2,21 +2,16 @@
 #include "support/test.h"
 
 #include "base/codec/json.h"
-#include "base/core/alloc.h"
 #include "base/core/clock.h"
-#include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "base/trace/trace.h"
-
-#include "support/tmpdir.h"
 
 CLOSER(tn_trace_close);
 
 static tn_trace *open_trace(uint32_t ring)
 {
     tn_trace *t = NULL;
-    tn_error err = {0};
-    assert_int_equal(tn_trace_open(&t, ring, &err), TN_OK);
+    assert_int_equal(tn_trace_open(&t, ring, NULL), TN_OK);
     return t;
 }
 
@@ -32,10 +27,9 @@ static void pass_us(uint64_t us)
 static const tn_json *events_of(const tn_trace *t, tn_arena *arena)
 {
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     const tn_json *list = NULL;
-    assert_int_equal(tn_trace_json(t, &text, &err), TN_OK);
-    assert_int_equal(tn_json_parse(&list, text.data, text.size, arena, "a trace", &err), TN_OK);
+    assert_int_equal(tn_trace_json(t, &text, NULL), TN_OK);
+    assert_int_equal(tn_json_parse(&list, text.data, text.size, arena, "a trace", NULL), TN_OK);
     assert_int_equal(list->kind, TN_JSON_LIST);
     return list;
 }

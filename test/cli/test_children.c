@@ -136,9 +136,8 @@ TEST(the_code_is_that_of_the_cause)
         char codes[32];
         (void)snprintf(codes, sizeof codes, "%s", cases[i].codes);
         int got = run(cases[i].n, 100, role, codes);
-        if (got != cases[i].want) {
-            fail_msg("children that end with %s make %d, not %d", codes, got, cases[i].want);
-        }
+        fail_if(got != cases[i].want, "children that end with %s make %d, not %d", codes, got,
+                cases[i].want);
     }
 }
 

@@ -1,5 +1,4 @@
 /* test_docs.c - the documentation says what the tables say. */
-#include "base/file/file.h"
 #include "cli/options.h"
 #include "support/test.h"
 #include "train/config/run.h"
@@ -25,9 +24,7 @@ TEST(config_md_is_made_from_the_tables)
     tn_describe(&want, &program, TN_ANSWER_CONFIG_DOC);
     assert_ok(tn_file_read_all("docs/config.md", 1 << 20, &page, &err), err.text);
     const size_t line = first_difference(tn_text_str(&page), tn_text_str(&want));
-    if (line != 0) {
-        fail_msg(
+    fail_if(line != 0,
             "docs/config.md:%zu: differs from 'tnet-train --print-config-doc': run 'make docs'",
             line);
-    }
 }

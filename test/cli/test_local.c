@@ -1,7 +1,6 @@
 /* test_local.c - what --peers makes of a command line, and when it refuses to start a group. */
 #include "cli/local.h"
 
-#include "base/core/arena.h"
 #include "base/core/text.h"
 #include "base/thread/threads.h"
 #include "config/field.h"

@@ -1,5 +1,4 @@
 /* test_options.c - argv: options, words, overrides, and what is refused. */
-#include "base/core/arena.h"
 #include "cli/options.h"
 #include "config/field.h"
 #include "support/test.h"

@@ -1,7 +1,6 @@
 /* fakeenv.c - see fakeenv.h. */
 #include "cluster/fakeenv.h"
 
-#include "base/core/arena.h"
 #include "support/test.h"
 
 static tn_arena *arena;
@@ -24,9 +23,7 @@ static void assert_named(const char *name)
     for (const tn_launcher *const *at = tn_launchers; *at != NULL; at++) {
         named = named || lists((*at)->variables, name);
     }
-    if (!named) {
-        fail_msg("no launcher names '%s', which is read", name);
-    }
+    fail_if(!named, "no launcher names '%s', which is read", name);
 }
 
 static const char *get(void *ctx, const char *name)

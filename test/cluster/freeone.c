@@ -1,11 +1,9 @@
 /* freeone.c - see freeone.h. */
 #include "freeone.h"
 
-#include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/core/clock.h"
 #include "base/math/crc32c.h"
-#include "base/math/rng.h"
 #include "ps/shard/dense.h"
 #include "support/test.h"
 

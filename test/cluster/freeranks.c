@@ -1,8 +1,6 @@
 /* freeranks.c - see freeranks.h. */
 #include "freeranks.h"
 
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "keys.h"
 #include "support/test.h"
 
@@ -294,9 +292,7 @@ void free_world_run(free_world *w)
     }
     for (uint32_t r = 0; r < w->opts.n; r++) {
         free_seat *s = &w->seat[r];
-        if (s->status != TN_OK) {
-            fail_msg("rank %u: %s", r, s->err.text);
-        }
+        fail_if(s->status != TN_OK, "rank %u: %s", r, s->err.text);
         s->updates = tn_client_async.updates(s->async);
     }
 }

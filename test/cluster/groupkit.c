@@ -4,7 +4,6 @@
 #include "base/core/clock.h"
 #include "cluster/keys.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 static char dir[256];
 
@@ -86,9 +85,7 @@ void groupkit_form(groupkit *x)
     }
     for (uint32_t r = 0; r < x->n; r++) {
         tn_error err = {0};
-        if (tn_group_form(x->group[r], NULL, &err) != TN_OK) {
-            fail_msg("rank %u: %s", r, err.text);
-        }
+        fail_if(tn_group_form(x->group[r], NULL, &err) != TN_OK, "rank %u: %s", r, err.text);
     }
 }
 

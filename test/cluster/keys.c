@@ -1,7 +1,6 @@
 /* keys.c - see keys.h. */
 #include "cluster/keys.h"
 
-#include "base/file/file.h"
 #include "support/test.h"
 
 #include <sys/stat.h>
@@ -31,17 +30,15 @@ tn_curve_pair keys_make(const char *dir, const char *name)
     char open[80];
     (void)snprintf(file, sizeof file, "%s.key", name);
     (void)snprintf(open, sizeof open, "%s.pub", name);
-    if (tn_curve_make(keys_zmq(), &pair, &err) != TN_OK ||
-        tn_curve_write(keys_zmq(), &pair, keys_path(dir, file), keys_path(dir, open), &err) !=
-            TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tn_curve_make(keys_zmq(), &pair, &err) != TN_OK ||
+                tn_curve_write(keys_zmq(), &pair, keys_path(dir, file), keys_path(dir, open),
+                               &err) != TN_OK,
+            "%s", err.text);
     return pair;
 }
 
 void keys_put(const char *path, const char *text, unsigned mode)
 {
-    tn_error err = {0};
-    assert_int_equal(tn_file_replace(path, text, strlen(text), &err), TN_OK);
+    assert_int_equal(tn_file_replace(path, text, strlen(text), NULL), TN_OK);
     assert_int_equal(chmod(path, mode), 0);
 }

@@ -1,7 +1,6 @@
 /* model.c - sets a simulated group up, runs it to its end and checks what its shards counted. */
 #include "model.h"
 
-#include "base/core/alloc.h"
 #include "modelstate.h"
 #include "support/test.h"
 

@@ -1,9 +1,7 @@
 /* rankkit.c - see rankkit.h. */
 #include "cluster/rankkit.h"
 
-#include "base/file/file.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/golden.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"
@@ -75,9 +73,8 @@ void rankkit_close(rankkit *k)
 void rankkit_listen(rankkit *k, uint32_t rank)
 {
     tn_error err = {0};
-    if (tn_peers_open(&k->peers[rank], k->w[rank], &rankkit_text, NULL, &err) != TN_OK) {
-        fail_msg("rank %u: %s", rank, err.text);
-    }
+    fail_if(tn_peers_open(&k->peers[rank], k->w[rank], &rankkit_text, NULL, &err) != TN_OK,
+            "rank %u: %s", rank, err.text);
 }
 
 void rankkit_form(rankkit *k)
@@ -87,8 +84,6 @@ void rankkit_form(rankkit *k)
         rankkit_listen(k, r);
     }
     for (uint32_t r = 0; r < k->n; r++) {
-        if (tn_peers_form(k->peers[r], NULL, &err) != TN_OK) {
-            fail_msg("rank %u: %s", r, err.text);
-        }
+        fail_if(tn_peers_form(k->peers[r], NULL, &err) != TN_OK, "rank %u: %s", r, err.text);
     }
 }

@@ -1,8 +1,6 @@
 /* ranks.c - see ranks.h. */
 #include "ranks.h"
 
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "ps/shard/dense.h"
 #include "support/test.h"
 

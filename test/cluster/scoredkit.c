@@ -1,7 +1,6 @@
 /* scoredkit.c - see scoredkit.h. */
 #include "cluster/scoredkit.h"
 
-#include "base/math/rng.h"
 #include "io/rows/rows.h"
 #include "io/schema/schema.h"
 #include "support/test.h"

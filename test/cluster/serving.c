@@ -1,7 +1,6 @@
 /* serving.c - see serving.h. */
 #include "serving.h"
 
-#include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "cluster/wire/key_codec.h"
 #include "ps/shard/dense.h"

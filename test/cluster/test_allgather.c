@@ -1,7 +1,6 @@
 /* test_allgather.c - messages of an exchange, in any order, one exchange early, and broken ones. */
 #include "cluster/sync/allgather.h"
 
-#include "base/core/alloc.h"
 #include "cluster/wire/request_headers.h"
 #include "support/test.h"
 

@@ -4,10 +4,8 @@
 #include "ps/shard/dense.h"
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/core/clock.h"
-#include "base/math/rng.h"
 #include "cluster/recovery.h"
 
 CLOSER(free_one_free);

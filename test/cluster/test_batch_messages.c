@@ -3,7 +3,6 @@
 #include "cluster/exchange/batch_messages.h"
 #include "ps/kit.h"
 
-#include "base/math/rng.h"
 #include "support/test.h"
 
 enum { RANKS = 3, KEYS = 90, DIM = 2, FLAT = 100 };

@@ -3,8 +3,6 @@
 #include "cluster/sync/batch_union.h"
 #include "ps/kit.h"
 
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "support/test.h"
 
 enum { RANKS_MAX = 9, KEYS_MAX = 700, GROUPS = 3, SPACE = 1200 };

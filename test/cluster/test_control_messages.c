@@ -4,7 +4,6 @@
 #include "wire.h"
 
 #include "base/codec/proto.h"
-#include "base/core/alloc.h"
 #include "cluster/wire/control_messages.h"
 
 /* The bytes of a note and what comes back from them. */
@@ -246,9 +245,7 @@ TEST(notes_by_hand)
         memcpy(exact, bytes, size);
         tn_arena *arena FREED(tn_arena_free) = tn_arena_new(256);
         tn_drop why = tn_note_read(&note, notes[i].type, exact, size, arena);
-        if (why != notes[i].why) {
-            fail_msg("'%s': %s", notes[i].hex, tn_drop_text(why));
-        }
+        fail_if(why != notes[i].why, "'%s': %s", notes[i].hex, tn_drop_text(why));
         if (why != TN_DROP_NONE) {
             assert_memory_equal(&note, untouched, sizeof note);
         }

@@ -2,9 +2,7 @@
 #include "support/test.h"
 
 #include "base/core/failpoint.h"
-#include "base/file/file.h"
 #include "cluster/keys.h"
-#include "cluster/security/curvekeys.h"
 #include "cluster/testdir.h"
 
 #include <sys/stat.h>
@@ -20,13 +18,12 @@ FIXTURE(testdir_set_up, testdir_tear_down);
 
 TEST(a_pair_reads_back_from_its_two_files)
 {
-    tn_error err = {0};
     tn_curve_pair made = keys_make(testdir, "a");
     tn_curve_pair read;
     uint8_t open[TN_CURVE_BYTES];
-    assert_int_equal(tn_curve_read(keys_zmq(), keys_path(testdir, "a.key"), &read, &err), TN_OK);
+    assert_int_equal(tn_curve_read(keys_zmq(), keys_path(testdir, "a.key"), &read, NULL), TN_OK);
     assert_memory_equal(&read, &made, sizeof made);
-    assert_int_equal(tn_curve_read_open(keys_zmq(), keys_path(testdir, "a.pub"), open, &err),
+    assert_int_equal(tn_curve_read_open(keys_zmq(), keys_path(testdir, "a.pub"), open, NULL),
                      TN_OK);
     assert_memory_equal(open, made.open, sizeof open);
     tn_curve_pair other = keys_make(testdir, "b");
@@ -191,10 +188,9 @@ TEST(what_is_forgotten_is_zeros)
 
 TEST(a_pair_stands_in_a_new_folder)
 {
-    char peers[300];
     tn_keygen_paths paths;
     tn_error err = {0};
-    (void)snprintf(peers, sizeof peers, "%s/some/peers", testdir);
+    PATH_IN(peers, testdir, "some/peers");
     assert_int_equal(tn_keygen(peers, "rank-0", &paths, &err), TN_OK);
     assert_non_null(strstr(paths.secret, "/some/peers/rank-0.key"));
     assert_non_null(strstr(paths.open, "/some/peers/rank-0.pub"));

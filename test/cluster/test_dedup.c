@@ -1,7 +1,5 @@
 /* test_dedup.c - a request counts once, in whatever order and however often it comes. */
-#include "cluster/wire/dedup.h"
 
-#include "base/math/rng.h"
 #include "cluster/recovery.h"
 #include "support/test.h"
 
@@ -155,9 +153,8 @@ static void one_random_sender(uint64_t seed)
         uint64_t s = low + 1 + tn_below(tn_draw(stream, i), i % 3 == 0 ? TN_DEDUP_WINDOW : 8);
         s = s > SOME ? low + 1 : s;
         tn_dedup_verdict want = applied[s] ? TN_DEDUP_REPEATED : TN_DEDUP_APPLY;
-        if (tn_dedup_check(&o, WHO, s) != want) {
-            fail_msg("seed %llu: request %llu", (unsigned long long)seed, (unsigned long long)s);
-        }
+        fail_if(tn_dedup_check(&o, WHO, s) != want, "seed %llu: request %llu",
+                (unsigned long long)seed, (unsigned long long)s);
         if (want == TN_DEDUP_APPLY) {
             tn_dedup_mark(&o, s);
             applied[s] = true;

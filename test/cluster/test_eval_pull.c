@@ -1,10 +1,8 @@
 /* test_eval_pull.c - rows for evaluation come from their owners, and nothing changes. */
-#include "base/core/alloc.h"
 #include "cluster/exchange/eval_pull.h"
 #include "cluster/keys.h"
 #include "ranks.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 static char dir[256];
 
@@ -158,10 +156,9 @@ static void check_rows(group *g, uint32_t rank, const kit_keys *all)
     float rows[RANKS_KEYS * RANKS_DIM];
     bool missing[RANKS_KEYS];
     tn_error err = {0};
-    if (tn_eval_pull_rows(atomic_load(&g->seat[rank].peek), NULL, &all->set, rows, missing, &err) !=
-        TN_OK) {
-        fail_msg("rank %u: %s", rank, err.text);
-    }
+    fail_if(tn_eval_pull_rows(atomic_load(&g->seat[rank].peek), NULL, &all->set, rows, missing,
+                              &err) != TN_OK,
+            "rank %u: %s", rank, err.text);
     for (uint32_t i = 0; i < RANKS_KEYS; i++) {
         const uint64_t key = all->set.key[i];
         uint32_t owner = 0;

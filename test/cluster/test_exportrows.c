@@ -1,6 +1,6 @@
 /* test_exportrows.c - rows written by any number of threads and of ranks are the same bytes. */
-#include "base/file/file.h"
 #include "cluster/train/follower.h"
+#include "exportkit.h"
 #include "support/test.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/export/exportrows.h"
@@ -23,7 +23,6 @@ TEST(any_number_of_threads_writes_the_same_export)
                                             "checkpoint.keep=9", "export.dict=[tnd, tsv]", NULL};
     static const char *const files[] = {"dict.tnd", "dict.tsv"};
     tn_text first[2][2] = {{{0}}};
-    tn_error err = {0};
     OPEN(exportkit, k, "{type: widedeep, hidden: [16, 8]}", overrides);
     exportkit_train(&k);
     for (uint32_t threads = 1; threads <= 4; threads++) {
@@ -36,7 +35,7 @@ TEST(any_number_of_threads_writes_the_same_export)
             (void)snprintf(run, sizeof run, "%s/run/ckpt-%u", k.dir, i + 1);
             tn_export_request request = {.checkpoint = run, .to = to, .binder = &k.binder};
             request.delta_from = i > 0 ? out[0].model_id : NULL;
-            assert_int_equal(tn_export(k.plan, &request, &out[i], &err), TN_OK);
+            assert_int_equal(tn_export(k.plan, &request, &out[i], NULL), TN_OK);
             for (uint32_t n = 0; n < 2; n++) {
                 tn_text bytes CLEANUP(tn_text_done) = {0};
                 tn_text *want = &first[i][n];
@@ -87,8 +86,7 @@ static tn_status export_on(const seat *s, tn_binder *b, tn_error *err)
         const tn_watch watch = {.stop = s->stop};
         return tn_follower_serve(plan, &text, &watch, NULL, b, err);
     }
-    char run[300];
-    (void)snprintf(run, sizeof run, "%s/run", g->kit->dir);
+    PATH_IN(run, g->kit->dir, "run");
     const tn_export_request request = {.checkpoint = run,
                                        .to = g->to,
                                        .delta_from = g->delta_from,
@@ -145,9 +143,7 @@ static void export_by(group *g, atomic_bool *const *stops)
 static void assert_well(const group *g)
 {
     for (uint32_t r = 0; r < g->n; r++) {
-        if (g->status[r] != TN_OK) {
-            fail_msg("rank %u of %u: %s", r, g->n, g->why[r]);
-        }
+        fail_if(g->status[r] != TN_OK, "rank %u of %u: %s", r, g->n, g->why[r]);
     }
 }
 
@@ -170,9 +166,9 @@ static void assert_same_folder(const char *a, const char *b)
         assert_int_equal(tn_file_read_all(path, 1 << 26, &file[0], NULL), TN_OK);
         assert_int_equal(tn_path_join(b, name, path, NULL), TN_OK);
         assert_int_equal(tn_file_read_all(path, 1 << 26, &file[1], NULL), TN_OK);
-        if (file[0].size != file[1].size || memcmp(file[0].data, file[1].data, file[0].size) != 0) {
-            fail_msg("'%s' differs", name);
-        }
+        fail_if(file[0].size != file[1].size ||
+                    memcmp(file[0].data, file[1].data, file[0].size) != 0,
+                "'%s' differs", name);
         tn_text_done(&file[0]);
         tn_text_done(&file[1]);
     }
@@ -191,12 +187,11 @@ static uint32_t n_in(const char *folder)
 static tn_exported export_alone(const exportkit *k, const char *const *overrides, const char *to,
                                 const char *delta_from)
 {
-    char run[300];
     tn_exported out;
     tn_error err = {0};
     tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder b = {.arena = tn_arena_new(1 << 16), .diag = &diag};
-    (void)snprintf(run, sizeof run, "%s/run", k->dir);
+    PATH_IN(run, k->dir, "run");
     const tn_export_request request = {
         .checkpoint = run, .to = to, .delta_from = delta_from, .binder = &b};
     assert_ok(tn_export(exportkit_plan_of(k, overrides, NULL, &b), &request, &out, &err), err.text);
@@ -266,10 +261,9 @@ TEST(so_it_does_with_what_changed)
 
 TEST(whoever_is_stopped_nothing_is_left_behind)
 {
-    char to[300];
     OPEN(exportkit, k, "{type: lr}", NULL);
     exportkit_train(&k);
-    (void)snprintf(to, sizeof to, "%s/to", k.dir);
+    PATH_IN(to, k.dir, "to");
     for (uint32_t who = 0; who < 2; who++) {
         atomic_bool stop = true;
         atomic_bool *stops[RANKS_MAX] = {NULL};
@@ -300,20 +294,18 @@ typedef struct files {
 
 static void open_files(files *f)
 {
-    char run[300];
     tn_saved which;
     tn_error err = {0};
     exportkit_open(&f->kit, "{type: lr}", NULL);
     exportkit_train(&f->kit);
-    (void)snprintf(run, sizeof run, "%s/run", f->kit.dir);
+    PATH_IN(run, f->kit.dir, "run");
     (void)snprintf(f->folder, sizeof f->folder, "%s/parts", f->kit.dir);
     const tn_worker_opts opts = {.compares = true};
-    if (tn_dir_make(f->folder, &err) != TN_OK ||
-        tn_worker_new(&f->w, f->kit.plan, &opts, &f->kit.binder, &err) != TN_OK ||
-        tn_checkpoint_load(run, f->w, &which, &err) != TN_OK ||
-        tn_export_parts_init(&f->parts, f->w, 12, f->folder, f->kit.arena, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tn_dir_make(f->folder, &err) != TN_OK ||
+                tn_worker_new(&f->w, f->kit.plan, &opts, &f->kit.binder, &err) != TN_OK ||
+                tn_checkpoint_load(run, f->w, &which, &err) != TN_OK ||
+                tn_export_parts_init(&f->parts, f->w, 12, f->folder, f->kit.arena, &err) != TN_OK,
+            "%s", err.text);
     f->from[1] = 700;
     f->from[2] = TN_PARTITIONS;
     f->owners = (tn_owners){2, TN_PARTITIONS, f->from};

@@ -1,7 +1,6 @@
 /* test_failure_detector.c - who is heard, suspect, lost, stalled: simulated time only. */
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "cluster/group/failure_detector.h"
 
 CLOSER(tn_failure_detector_free);

@@ -93,9 +93,8 @@ static void is_nearest(tn_values kind, float x)
             continue;
         }
         double other = fabs((double)read_one(kind, next) - (double)x);
-        if (other < off || (other <= off && (bits & 1) != 0)) {
-            fail_msg("%a is written as %04x, but %04x is nearer", (double)x, bits, next);
-        }
+        fail_if(other < off || (other <= off && (bits & 1) != 0),
+                "%a is written as %04x, but %04x is nearer", (double)x, bits, next);
     }
 }
 

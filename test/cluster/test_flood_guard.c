@@ -1,7 +1,6 @@
 /* test_flood_guard.c - connections that never finish a message are cut, those that do are not. */
 #include "cluster/net/flood_guard.h"
 
-#include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/core/log.h"
 #include "base/thread/threads.h"
@@ -42,10 +41,9 @@ static void open_fixture(fixture *x)
     peers_open(&x->server, 0, NULL);
     peers_listen(&x->server, &loopback);
     void *context = tn_sockets_context(x->server.sockets);
-    if (tn_flood_guard_open(&x->flood, keys_zmq(), context, x->server.router, MOST, &err) !=
-        TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tn_flood_guard_open(&x->flood, keys_zmq(), context, x->server.router, MOST, &err) !=
+                TN_OK,
+            "%s", err.text);
 }
 
 static void close_fixture(fixture *x)

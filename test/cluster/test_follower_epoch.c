@@ -2,9 +2,7 @@
  * or takes over.
  */
 #include "base/core/failpoint.h"
-#include "base/file/file.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/grouprun.h"
 
 enum { COPIES = 4 };

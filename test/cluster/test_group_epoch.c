@@ -1,10 +1,8 @@
 /* test_group_epoch.c - several ranks train the model that one process trains on the joint batches.
  */
-#include "base/file/file.h"
 #include "cluster/security/curvekeys.h"
 #include "support/flipper.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/grouprun.h"
 #include "train/toyckpt.h"
 
@@ -300,9 +298,8 @@ TEST(bad_records_are_judged_over_all_ranks)
                                     staleness[i / 3], "train.epochs=1",          NULL};
         grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts};
         grouprun_do(&all);
-        if (all.status[0] != (limit == 0 ? TN_OK : TN_E_DATA)) {
-            fail_msg("%u: %d: %s", i, all.status[0], all.text[0]);
-        }
+        fail_if(all.status[0] != (limit == 0 ? TN_OK : TN_E_DATA), "%u: %d: %s", i, all.status[0],
+                all.text[0]);
         assert_true(limit != 1 || strstr(all.text[0], " records are bad, more than data.bad_rec"));
         assert_true(limit != 2 || strstr(all.text[0], "no record is good: all "));
     }
@@ -349,7 +346,6 @@ TEST(the_best_model_comes_back_on_all_ranks)
 /* As where `today` is another day for one of them. */
 TEST(all_ranks_take_the_day_of_rank_0)
 {
-    tn_error err = {0};
     grouprun_deal(rows, 2, 16);
     const char *const tomorrow[] = {"run.day=2026-11-08", NULL};
     for (uint32_t apart = 0; apart < 2; apart++) {
@@ -358,13 +354,13 @@ TEST(all_ranks_take_the_day_of_rank_0)
                                     NULL};
         grouprun all = {
             .config = "lr", .n = 2, .dir = run_dir, .more = opts, .own = {NULL, tomorrow}};
-        assert_int_equal(tn_remove_tree(run_dir, &err), TN_OK);
+        assert_int_equal(tn_remove_tree(run_dir, NULL), TN_OK);
         grouprun_well(&all);
         assert_true(all.rows[1] > 0);
         assert_int_equal(all.first_day, 20764);
         assert_int_equal(all.last_day, 20764);
     }
-    assert_int_equal(tn_remove_tree(run_dir, &err), TN_OK);
+    assert_int_equal(tn_remove_tree(run_dir, NULL), TN_OK);
 }
 
 /* Whether that is in run_dir. */
@@ -377,17 +373,14 @@ static bool stands(const char *name)
 
 TEST(a_checkpoint_that_cannot_be_read_ends_all_and_stays)
 {
-    char manifest[TN_PATH_SIZE];
-    char aside[TN_PATH_SIZE];
     static const char *const opts[] = {"checkpoint.every=1epoch", "train.epochs=2", NULL};
     static const char *const on[] = {"checkpoint.every=1epoch", "train.epochs=3",
                                      "checkpoint.keep=1", NULL};
-    tn_error err = {0};
-    assert_int_equal(tn_remove_tree(run_dir, &err), TN_OK); /* of the tests before */
+    assert_int_equal(tn_remove_tree(run_dir, NULL), TN_OK); /* of the tests before */
     grouprun first = {.config = "lr", .n = 2, .dir = run_dir, .more = opts};
     grouprun_well(&first);
-    (void)snprintf(manifest, sizeof manifest, "%s/ckpt-2/MANIFEST", run_dir);
-    (void)snprintf(aside, sizeof aside, "%s/aside", run_dir);
+    PATH_IN(manifest, run_dir, "ckpt-2/MANIFEST");
+    PATH_IN(aside, run_dir, "aside");
     assert_int_equal(tn_rename(manifest, aside, NULL), TN_OK);
     assert_int_equal(tn_dir_make(manifest, NULL), TN_OK);
     grouprun again = {.config = "lr", .n = 2, .dir = run_dir, .more = on};
@@ -405,7 +398,7 @@ TEST(a_checkpoint_that_cannot_be_read_ends_all_and_stays)
     }
     assert_true(stands("ckpt-1") && stands("ckpt-2/MANIFEST"));
     assert_false(stands("ckpt-2.damaged") || stands("ckpt-3"));
-    assert_int_equal(tn_remove_tree(run_dir, &err), TN_OK);
+    assert_int_equal(tn_remove_tree(run_dir, NULL), TN_OK);
 }
 
 TEST(another_configuration_ends_all)
@@ -422,11 +415,9 @@ TEST(another_configuration_ends_all)
 /* With rules that change nothing, what comes out is what went in. */
 TEST(weights_from_files_are_those_of_one_process)
 {
-    char dump[TN_PATH_SIZE];
-    char dense[TN_PATH_SIZE];
     char from[2 * TN_PATH_SIZE + 64];
-    (void)snprintf(dump, sizeof dump, "%s/dump.tsv", dir);
-    (void)snprintf(dense, sizeof dense, "%s/dense.safetensors", dir);
+    PATH_IN(dump, dir, "dump.tsv");
+    PATH_IN(dense, dir, "dense.safetensors");
     (void)snprintf(from, sizeof from, "checkpoint.from={rows: \"%s\", dense: \"%s\"}", dump, dense);
     const char *const learns[] = {"train.optimizer={type: sgd, lr: 0.1}",
                                   "train.sparse={type: sgd, lr: 0.1}", "checkpoint.resume=never",

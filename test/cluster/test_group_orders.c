@@ -4,7 +4,6 @@
 #include "base/core/clock.h"
 #include "cluster/keys.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <pthread.h>
 #include <time.h>

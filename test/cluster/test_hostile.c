@@ -2,14 +2,12 @@
  * is applied once and answered once all the while, strangers reach nobody, and what members send
  * against the rules is dropped for its reason. */
 #include "base/core/clock.h"
-#include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "cluster/attacks.h"
 #include "cluster/goodlinks.h"
 #include "cluster/keys.h"
 #include "support/rounds.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <sys/resource.h>
 
@@ -70,9 +68,8 @@ static uint32_t idle_connections(void)
 /* A pair that is in no list but its own. */
 static void make_stranger(const char *dir, const good_links *g, tn_security *out)
 {
-    char theirs[300];
     tn_error err = {0};
-    (void)snprintf(theirs, sizeof theirs, "%s/theirs", dir);
+    PATH_IN(theirs, dir, "theirs");
     assert_int_equal(tn_dir_make(theirs, NULL), TN_OK);
     (void)keys_make(theirs, "rank-3");
     tn_text text = {0};

@@ -2,7 +2,6 @@
 #include "cluster/launch/ipcdir.h"
 #include "cluster/testdir.h"
 
-#include "base/file/file.h"
 #include "support/test.h"
 
 #include <sys/socket.h>
@@ -58,10 +57,9 @@ static tn_status visit(const tn_endpoint *e, tn_error *err)
 TEST(the_folder_is_made_for_its_user_alone)
 {
     struct stat st;
-    char path[300];
     tn_endpoint e = socket_in("run/x/sockets");
     assert_int_equal(visit(&e, NULL), TN_OK);
-    (void)snprintf(path, sizeof path, "%s/run/x/sockets", testdir);
+    PATH_IN(path, testdir, "run/x/sockets");
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
     assert_int_equal(visit(&e, NULL), TN_OK);

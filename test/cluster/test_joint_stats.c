@@ -2,11 +2,9 @@
  * several on threads, over real sockets: batch norm, dice, data norm and a running zscore are those
  * of the joint batch. */
 
-#include "base/math/rng.h"
 #include "cluster/launch/membership.h"
 #include "config/diag.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
 #include "train/config/run.h"
@@ -85,9 +83,8 @@ static void write_part(const char *name, uint32_t ranks, uint32_t rank, bool all
 
 GROUP_SET_UP
 {
-    char path[PATH];
     tn_tmpdir_make(dir);
-    (void)snprintf(path, sizeof path, "%s/c.yaml", dir);
+    PATH_IN(path, dir, "c.yaml");
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     (void)fputs(config, f);
@@ -157,9 +154,8 @@ static const tn_membership *membership_of(tn_arena *arena, const char *name, uin
 static void plan_rank(rank_run *x, const char *const *overrides, const char *name, uint32_t rank,
                       uint32_t n)
 {
-    char path[PATH];
     *x = (rank_run){.arena = tn_arena_new(1 << 16)};
-    (void)snprintf(path, sizeof path, "%s/c.yaml", dir);
+    PATH_IN(path, dir, "c.yaml");
     tn_config_in in = {.fields = tn_run_fields, .path = path, .overrides = overrides};
     while (overrides[in.n_overrides] != NULL) {
         in.n_overrides++;
@@ -175,9 +171,8 @@ static void plan_rank(rank_run *x, const char *const *overrides, const char *nam
             run->cluster.membership = membership_of(x->arena, name, rank, n);
         }
     }
-    if (x->diag.n_errors > 0 || tn_model_plan_new(&x->plan, run, &x->b, &x->err) != TN_OK) {
-        fail_msg("%s%s", tn_text_str(&x->diag.text), x->err.text);
-    }
+    fail_if(x->diag.n_errors > 0 || tn_model_plan_new(&x->plan, run, &x->b, &x->err) != TN_OK,
+            "%s%s", tn_text_str(&x->diag.text), x->err.text);
 }
 
 static void *train(void *arg)
@@ -231,9 +226,7 @@ static result run_ranks(const char *name, uint32_t n, const char *train_data, ui
         assert_int_equal(pthread_join(x[r].thread, NULL), 0);
     }
     for (uint32_t r = 0; r < n; r++) {
-        if (x[r].status != TN_OK) {
-            fail_msg("rank %u of %u: %s", r, n, x[r].err.text);
-        }
+        fail_if(x[r].status != TN_OK, "rank %u of %u: %s", r, n, x[r].err.text);
         assert_int_equal(x[r].out.steps, x[0].out.steps);
     }
     assert_non_null(x[0].out.valid.metrics);
@@ -253,9 +246,8 @@ static void assert_same_to_rounding(const result *got, const result *want)
 {
     assert_int_equal(got->steps, want->steps);
     assert_int_equal(got->rows, want->rows);
-    if (!(fabs(got->logloss - want->logloss) <= 1e-6 * want->logloss)) {
-        fail_msg("%.17g, not %.17g", got->logloss, want->logloss);
-    }
+    fail_if(!(fabs(got->logloss - want->logloss) <= 1e-6 * want->logloss), "%.17g, not %.17g",
+            got->logloss, want->logloss);
 }
 
 /* ---- tests ---- */

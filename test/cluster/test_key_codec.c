@@ -3,10 +3,8 @@
 #include "support/test.h"
 #include "wire.h"
 
-#include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/math/key.h"
-#include "cluster/wire/key_codec.h"
 #include "cluster/wire/request_headers.h"
 
 static tn_keyblock_rules rules_of(uint32_t peer)
@@ -220,9 +218,7 @@ TEST(each_fault_of_a_block_is_found)
         assert_int_equal(tn_keyblock_read(&block, bytes, size, count, &rules), TN_DROP_NONE);
         bytes[damages[i].at] = (char)damages[i].value;
         tn_drop why = tn_keyblock_read(&block, bytes, size, count, &rules);
-        if (why != damages[i].fault) {
-            fail_msg("byte %u: %s", damages[i].at, tn_drop_text(why));
-        }
+        fail_if(why != damages[i].fault, "byte %u: %s", damages[i].at, tn_drop_text(why));
         assert_int_equal(block.keys.n, 0);
     }
 }
@@ -272,9 +268,7 @@ TEST(blocks_by_hand)
         memcpy(exact, bytes, size);
         const uint32_t count[TN_FRAME_COUNTS] = {blocks[i].n, blocks[i].floats};
         tn_drop why = tn_keyblock_read(&block, exact, size, count, &rules);
-        if (why != blocks[i].fault) {
-            fail_msg("'%s': %s", blocks[i].hex, tn_drop_text(why));
-        }
+        fail_if(why != blocks[i].fault, "'%s': %s", blocks[i].hex, tn_drop_text(why));
     }
 }
 

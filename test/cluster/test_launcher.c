@@ -1,6 +1,5 @@
 /* test_launcher.c - how launchers read the environment: helpers, processes that were told who they
  * are by hand, those of mpirun, hydra and PMIx. */
-#include "base/core/arena.h"
 #include "cluster/fakeenv.h"
 #include "support/test.h"
 

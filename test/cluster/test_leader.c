@@ -141,17 +141,16 @@ TEST(all_load_and_start_as_rank_0_says)
 {
     fixture f;
     char want[SAID];
-    tn_error err = {0};
     start(&f, 3);
     seat(&f);
     const tn_worker *w = f.k.w[0];
     tn_worker_set_prior(f.k.w[0], .25);
-    assert_int_equal(f.ranks.ops->load(f.lead, "runs/x/ckpt-3", &err), TN_OK);
+    assert_int_equal(f.ranks.ops->load(f.lead, "runs/x/ckpt-3", NULL), TN_OK);
     const tn_leader_begin fresh = {.epoch = 4, .is_fresh = true, .lr_scale = .5};
     const tn_leader_begin later = {.epoch = 5, .lr_scale = .25};
-    assert_int_equal(tn_leader_start(f.lead, &fresh, &err), TN_OK);
+    assert_int_equal(tn_leader_start(f.lead, &fresh, NULL), TN_OK);
     assert_non_null(w->client.self);
-    assert_int_equal(tn_leader_start(f.lead, &later, &err), TN_OK);
+    assert_int_equal(tn_leader_start(f.lead, &later, NULL), TN_OK);
     end_well(&f);
     const tn_param_slice *bias = tn_params_find(w->params, w->output_bias);
     (void)snprintf(want, sizeof want, "%d 0 runs/x/ckpt-3;%d 4 %.9g;%d 5 ;", TN_ORDER_LOAD,
@@ -168,15 +167,14 @@ TEST(all_load_and_start_as_rank_0_says)
 TEST(a_sum_is_of_all_ranks_and_says_where_each_stands)
 {
     fixture f;
-    tn_error err = {0};
     tn_metrics *whole = NULL;
     tn_leader_totals totals = {0};
     const tn_progress own = {.part = 2, .position = 30, .records = 1000};
     start(&f, 3);
     seat(&f);
-    assert_int_equal(tn_metrics_new(&whole, &f.kinds, &err), TN_OK);
+    assert_int_equal(tn_metrics_new(&whole, &f.kinds, NULL), TN_OK);
     for (uint32_t i = 0; i < 2; i++) { /* the second time it is not added to the first */
-        assert_int_equal(tn_leader_sum(f.lead, &own, f.metrics, whole, &totals, &err), TN_OK);
+        assert_int_equal(tn_leader_sum(f.lead, &own, f.metrics, whole, &totals, NULL), TN_OK);
         assert_int_equal(totals.records, 1000 + 101 + 102);
         assert_int_equal(totals.bad, 1 + 2);
         assert_int_equal(tn_metrics_rows(whole), 9);

@@ -7,7 +7,6 @@
 #include "config/diag.h"
 #include "nn/gemm/gemm.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/eval/predict.h"
 #include "train/golden.h"
@@ -134,10 +133,9 @@ static tn_status tell(seat *s, tn_evaluation *e, tn_error *err)
 /* Values of nodes, of every row. */
 static tn_status fetch(seat *s, tn_worker *w, const tn_ranks *r, tn_error *err)
 {
-    char file[TN_PATH_SIZE];
     tn_fetch *f = NULL;
     tn_evaluation e = {0};
-    (void)snprintf(file, sizeof file, "%s/fetch.npz", dir);
+    PATH_IN(file, dir, "fetch.npz");
     TN_TRY(tn_fetch_open(&f, file, &nodes, err));
     const tn_eval_request request = {.paths = &s->paths,
                                      .want_ids = true,
@@ -156,11 +154,10 @@ static tn_status fetch(seat *s, tn_worker *w, const tn_ranks *r, tn_error *err)
 
 static tn_status judge(seat *s, tn_worker *w, const tn_ranks *r, tn_error *err)
 {
-    char file[TN_PATH_SIZE];
     tn_predictions *p = NULL;
     tn_evaluation e = {0};
     tn_eval_request request = {.paths = &s->paths, .want_ids = s->g->predicts};
-    (void)snprintf(file, sizeof file, "%s/p.tsv", dir);
+    PATH_IN(file, dir, "p.tsv");
     if (s->g->predicts) {
         TN_TRY(tn_predictions_open(&p, &(tn_predictions_opts){.path = file, .sampling = 1}, err));
         request.sink = tn_predictions_sink;
@@ -281,9 +278,7 @@ static void evaluate_well(group *g)
 {
     evaluate(g);
     for (uint32_t r = 0; r < g->n; r++) {
-        if (g->status[r] != TN_OK) {
-            fail_msg("rank %u of %u: %s", r, g->n, g->text[r]);
-        }
+        fail_if(g->status[r] != TN_OK, "rank %u of %u: %s", r, g->n, g->text[r]);
     }
 }
 

@@ -1,8 +1,6 @@
 /* test_ledger.c - every part is dealt to one rank at a time, answers stay, and waits end. */
 #include "cluster/ledger/ledger.h"
 
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "support/test.h"
 
 CLOSER(tn_ledger_free);
@@ -306,9 +304,7 @@ static void one_random_epoch(uint64_t seed)
                 assert_true(r[rank].has.part != r[other].has.part);
             }
         }
-        if (i > UINT64_C(100000)) {
-            fail_msg("seed %llu: parts are left", (unsigned long long)seed);
-        }
+        fail_if(i > UINT64_C(100000), "seed %llu: parts are left", (unsigned long long)seed);
     }
 }
 

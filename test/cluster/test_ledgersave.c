@@ -2,7 +2,6 @@
  */
 #include "cluster/ledger/ledger.h"
 
-#include "base/core/alloc.h"
 #include "support/test.h"
 
 CLOSER(tn_ledger_free);

@@ -180,9 +180,7 @@ static uint32_t await_for(peer *p, const uint32_t *count, uint32_t n, int second
 static void await(peer *p, const uint32_t *count, uint32_t n)
 {
     const uint32_t got = await_for(p, count, n, DEADLINE_S);
-    if (got < n) {
-        fail_msg("%u of %u came", got, n);
-    }
+    fail_if(got < n, "%u of %u came", got, n);
 }
 
 GROUP(testdir_set_up, testdir_tear_down);

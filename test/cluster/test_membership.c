@@ -2,9 +2,7 @@
  * cluster.peers. */
 #include "support/test.h"
 
-#include "base/core/arena.h"
 #include "cluster/fakeenv.h"
-#include "cluster/launch/membership.h"
 #include "config/diag.h"
 #include "config/tree.h"
 

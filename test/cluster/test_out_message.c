@@ -1,7 +1,6 @@
 /* test_out_message.c - buffers of messages: shared, given back, used again. */
 #include "cluster/net/out_message.h"
 
-#include "base/core/alloc.h"
 #include "support/test.h"
 
 TEST(a_parcel_comes_back_with_its_last_reference)

@@ -2,7 +2,6 @@
  * once. */
 #include "cluster/train/part_dealer.h"
 
-#include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/thread/threads.h"
 #include "cluster/crowd.h"
@@ -222,9 +221,8 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
 static void assert_each_once(const epoch *e)
 {
     for (uint32_t i = 0; i < BYTES_MAX; i++) {
-        if (e->learned[i] != e->all[i]) {
-            fail_msg("the record at byte %u was learned %u times", i, e->learned[i]);
-        }
+        fail_if(e->learned[i] != e->all[i], "the record at byte %u was learned %u times", i,
+                e->learned[i]);
     }
 }
 

@@ -2,9 +2,7 @@
 #include "cluster/train/peer_progress.h"
 
 #include "base/codec/json.h"
-#include "base/file/file.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/grouprun.h"
 
 CLOSER(tn_metrics_free);
@@ -195,10 +193,9 @@ static double number_of(const tn_json *o, const char *key)
 static uint32_t records_of(const char *run, record out[RECORDS_MAX])
 {
     tn_text text CLEANUP(tn_text_done) = {0};
-    char path[TN_PATH_SIZE];
     uint32_t n = 0;
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
-    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+    PATH_IN(path, run, "metrics.jsonl");
     assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
     for (const char *at = tn_text_str(&text); *at != '\0'; at = strchr(at, '\n') + 1) {
         const tn_json *j = NULL;
@@ -276,7 +273,6 @@ TEST_WITH(set_up, tear_down, so_it_is_where_ranks_do_not_wait)
 {
     static record all[RECORDS_MAX];
     tn_text text CLEANUP(tn_text_done) = {0};
-    char path[TN_PATH_SIZE];
     char files[TN_PATH_SIZE];
     grouprun_deal(data, 3, 8);
     const char *const opts[] = {
@@ -285,7 +281,7 @@ TEST_WITH(set_up, tear_down, so_it_is_where_ranks_do_not_wait)
     grouprun group = {.config = "deepfm", .n = 3, .dir = all_dir, .more = opts};
     grouprun_well(&group);
     assert_int_equal(records_of(all_dir, all), 1);
-    (void)snprintf(path, sizeof path, "%s/summary.json", all_dir);
+    PATH_IN(path, all_dir, "summary.json");
     assert_int_equal(tn_file_read_all(path, 1 << 20, &text, NULL), TN_OK);
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 14);
     const tn_json *summary = NULL;
@@ -313,10 +309,9 @@ static void spoil(uint32_t n)
 static double told_of_table(const char *run, const char *name)
 {
     tn_text text CLEANUP(tn_text_done) = {0};
-    char path[TN_PATH_SIZE];
     double value = (double)NAN;
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
-    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+    PATH_IN(path, run, "metrics.jsonl");
     assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
     for (const char *at = tn_text_str(&text); *at != '\0'; at = strchr(at, '\n') + 1) {
         const tn_json *j = NULL;

@@ -18,20 +18,19 @@
 TEST(values_flow_from_the_beginning_to_the_end)
 {
     for (uint32_t n = 2; n <= 3; n++) {
-        tn_error err = {0};
         OPEN(rankkit, k, n, NULL, NULL);
         rankkit_form(&k);
         for (uint32_t r = 0; r < n; r++) {
             assert_null(k.w[r]->client.ops);
             assert_ptr_equal(k.w[r]->peek.self, &k.w[r]->shard);
-            assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK);
+            assert_int_equal(tn_peers_begin(k.peers[r], NULL), TN_OK);
             const void *client = k.w[r]->client.self;
             assert_ptr_equal(k.w[r]->client.ops, &tn_client_sync);
             assert_non_null(client);
             assert_ptr_not_equal(k.w[r]->peek.self, &k.w[r]->shard);
-            assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK); /* once is enough */
+            assert_int_equal(tn_peers_begin(k.peers[r], NULL), TN_OK); /* once is enough */
             assert_ptr_equal(k.w[r]->client.self, client);
-            assert_int_equal(tn_group_check(tn_peers_group(k.peers[r]), &err), TN_OK);
+            assert_int_equal(tn_group_check(tn_peers_group(k.peers[r]), NULL), TN_OK);
         }
         tn_peers_close(k.peers[n - 1]); /* the worker has nobody to ask any more */
         k.peers[n - 1] = NULL;
@@ -43,19 +42,18 @@ TEST(values_flow_from_the_beginning_to_the_end)
 TEST(above_staleness_0_weights_are_those_of_all_owners)
 {
     const char *const more[] = {"cluster.staleness=1", NULL};
-    tn_error err = {0};
     OPEN(rankkit, k, 2, more, NULL);
     rankkit_form(&k);
     for (uint32_t r = 0; r < k.n; r++) {
-        assert_int_equal(tn_peers_refresh(k.peers[r], &err), TN_OK); /* before it has begun */
-        assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK);
+        assert_int_equal(tn_peers_refresh(k.peers[r], NULL), TN_OK); /* before it has begun */
+        assert_int_equal(tn_peers_begin(k.peers[r], NULL), TN_OK);
         assert_ptr_equal(k.w[r]->client.ops, &tn_client_async);
     }
     const size_t bytes = tn_params_size(k.w[0]->params) * sizeof(float);
     float *own = TN_NEW_ARRAY(k.arena, float, tn_params_size(k.w[0]->params));
     memcpy(own, tn_params_weights(k.w[0]->params), bytes);
     memset(tn_params_weights(k.w[0]->params), 0, bytes);
-    assert_int_equal(tn_peers_refresh(k.peers[0], &err), TN_OK);
+    assert_int_equal(tn_peers_refresh(k.peers[0], NULL), TN_OK);
     assert_memory_equal(tn_params_weights(k.w[0]->params), own, bytes);
     assert_int_equal(k.w[0]->steps, 0);
 }

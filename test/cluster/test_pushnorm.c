@@ -2,7 +2,6 @@
 #include "cluster/async/pushnorm.h"
 #include "ps/kit.h"
 
-#include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "ps/shard/dense.h"
 #include "support/test.h"

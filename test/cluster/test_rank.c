@@ -1,11 +1,8 @@
 /* test_rank.c - which of several processes this one is, and what several cannot do. */
-#include "base/core/arena.h"
-#include "base/file/file.h"
 #include "cluster/launch/membership.h"
 #include "config/diag.h"
 #include "config/tree.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/config/config.h"
 #include "train/config/run.h"
 #include "train/group/ranks.h"
@@ -98,9 +95,8 @@ TEST(what_several_processes_cannot_do_is_refused)
         be("0", "2");
         const char *const opts[] = {refused[i].option, "train.epochs=1", NULL};
         assert_int_equal(find(&s, opts), TN_E_CONFIG);
-        if (strstr(tn_text_str(&s.diag.text), refused[i].says) == NULL) {
-            fail_msg("%s: %s", refused[i].option, tn_text_str(&s.diag.text));
-        }
+        fail_if(strstr(tn_text_str(&s.diag.text), refused[i].says) == NULL, "%s: %s",
+                refused[i].option, tn_text_str(&s.diag.text));
         done(&s);
         be(NULL, NULL);
         assert_int_equal(find(&s, opts), TN_OK);
@@ -110,13 +106,12 @@ TEST(what_several_processes_cannot_do_is_refused)
 
 TEST(a_folder_that_is_in_use_is_refused_before_anybody_starts)
 {
-    char sockets[300];
     tn_lock *lock = NULL;
     tn_error err = {0};
     tn_run run = {0};
     TMPDIR(dir);
     run.run.dir = dir;
-    (void)snprintf(sockets, sizeof sockets, "%s/eval/sockets", dir);
+    PATH_IN(sockets, dir, "eval/sockets");
     assert_int_equal(tn_group_built()->prepare(&run, 2, NULL, &err), TN_OK);
     assert_int_equal(tn_lock_take(&lock, dir, 1, &err), TN_OK);
     assert_int_equal(tn_group_built()->prepare(&run, 2, NULL, &err), TN_E_CKPT);

@@ -1,8 +1,6 @@
 /* test_rendezvous.c - rank 0 collects its group; how long a rank waits for that. */
 #include "support/test.h"
 
-#include "base/core/alloc.h"
-#include "base/core/arena.h"
 #include "base/core/log.h"
 #include "cluster/group/failure_detector.h"
 #include "cluster/group/rendezvous.h"

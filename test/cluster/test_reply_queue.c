@@ -1,7 +1,6 @@
 /* test_reply_queue.c - replies in their order, and the first failure, whoever reports it. */
 #include "cluster/exchange/reply_queue.h"
 
-#include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "support/test.h"
 

@@ -1,5 +1,4 @@
 /* test_retransmit.c - requests are kept until they are acknowledged, and sent again in order. */
-#include "cluster/net/retransmit.h"
 
 #include "cluster/recovery.h"
 #include "support/test.h"

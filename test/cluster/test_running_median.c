@@ -1,7 +1,6 @@
 /* test_running_median.c - the median of the last values against sorting them. */
 #include "cluster/ledger/running_median.h"
 
-#include "base/math/rng.h"
 #include "support/test.h"
 
 TEST(of_none_it_is_zero_and_of_one_the_value)

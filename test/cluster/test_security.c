@@ -1,12 +1,8 @@
 /* test_security.c - the section cluster.security: what it may say, and what it loads. */
-#include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/tree.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
-#include "base/core/alloc.h"
-#include "base/file/file.h"
 #include "cluster/keys.h"
 #include "cluster/security/security.h"
 
@@ -62,9 +58,7 @@ static tn_security_opts bound(fixture *f, const char *const *words)
 {
     tn_security_opts o;
     tn_security_bind(&f->binder, map_of(f, words), &o);
-    if (f->diag.n_errors > 0) {
-        fail_msg("%s", f->diag.text.data);
-    }
+    fail_if(f->diag.n_errors > 0, "%s", f->diag.text.data);
     return o;
 }
 
@@ -106,9 +100,8 @@ TEST_WITH(set_up, tear_down, keys_and_their_folder_are_loaded)
 TEST_WITH(set_up, tear_down, a_peer_that_the_others_would_refuse_does_not_start)
 {
     fixture *f = *state;
-    char others[300];
     (void)keys_make(f->dir, "mine");
-    (void)snprintf(others, sizeof others, "%s/others", f->dir);
+    PATH_IN(others, f->dir, "others");
     assert_int_equal(tn_dir_make(others, NULL), TN_OK);
     (void)keys_make(others, "rank-0");
     const char *const words[] = {"key", keys_path(f->dir, "mine.key"), "allow", others, NULL};

@@ -6,11 +6,9 @@
 #include "harm.h"
 #include "serving.h"
 
-#include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/core/clock.h"
 #include "base/math/crc32c.h"
-#include "base/math/rng.h"
 #include "cluster/wire/key_codec.h"
 #include "support/test.h"
 

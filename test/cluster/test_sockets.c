@@ -2,7 +2,6 @@
 #include "cluster/socketpeers.h"
 #include "cluster/testdir.h"
 
-#include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "cluster/keys.h"
 #include "support/test.h"

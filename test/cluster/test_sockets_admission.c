@@ -1,8 +1,6 @@
 /* test_sockets_admission.c - who gets in and who does not, with real sockets. */
 #include "base/core/clock.h"
-#include "base/file/file.h"
 #include "cluster/keys.h"
-#include "cluster/net/sockets.h"
 #include "cluster/socketpeers.h"
 #include "cluster/testdir.h"
 #include "support/test.h"
@@ -272,14 +270,13 @@ TEST(a_message_over_the_limit_ends_its_connection)
 {
     const tn_zmq *z = keys_zmq();
     static char large[2000];
-    tn_error err = {0};
     received r;
     peer server CLEANUP(peers_close) = {0};
     peer client CLEANUP(peers_close);
     assert_int_equal(tn_security_init(&server.security, z, NULL, NULL), TN_OK);
     const tn_sockets_opts small = {
         .size = 4, .incarnation = 1, .max_msg_bytes = 1000, .security = &server.security};
-    assert_int_equal(tn_sockets_open(&server.sockets, z, &small, &err), TN_OK);
+    assert_int_equal(tn_sockets_open(&server.sockets, z, &small, NULL), TN_OK);
     peers_listen(&server, &loopback);
     void *monitor = watch(&server, ZMQ_EVENT_DISCONNECTED);
     peers_open(&client, 1, NULL);

@@ -5,10 +5,8 @@
 #include "ps/shard/dense.h"
 #include "ranks.h"
 
-#include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <pthread.h>
 
@@ -300,9 +298,7 @@ static void check_ends(const run *x)
 {
     for (uint32_t r = 0; r < x->w->n; r++) {
         assert_int_equal(atomic_load(&x->wire[r].replies.late), 0);
-        if (x->status[r] != TN_OK) {
-            fail_msg("rank %u: %s", r, x->err[r].text);
-        }
+        fail_if(x->status[r] != TN_OK, "rank %u: %s", r, x->err[r].text);
         assert_int_equal(x->steps[r], x->steps[0]);
         for (uint32_t o = 0; o < x->w->n; o++) {
             const ranks_owner *own = &x->w->owner[o];

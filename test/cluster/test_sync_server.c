@@ -4,7 +4,6 @@
 #include "serving.h"
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/core/bytes.h"
 
 CLOSER(serving_free);

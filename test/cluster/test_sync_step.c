@@ -2,7 +2,6 @@
  * joint batch, and arrival must not decide a bit. */
 #include "ranks.h"
 
-#include "base/core/alloc.h"
 #include "support/test.h"
 
 TEST(any_number_of_ranks_trains_the_model_of_the_joint_batch)

@@ -1,8 +1,6 @@
 /* test_zap.c - who is let in: the judgements, and the thread that gives them to libzmq. */
 #include "support/test.h"
-#include "support/tmpdir.h"
 
-#include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "cluster/keys.h"
 #include "cluster/net/zap.h"

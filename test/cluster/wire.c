@@ -100,9 +100,7 @@ void wire_equals(const char *bytes, size_t size, const char *hex)
     for (size_t i = 0; i < size; i++) {
         char two[3];
         (void)snprintf(two, sizeof two, "%02x", (unsigned)(unsigned char)bytes[i]);
-        if (memcmp(two, hex + 2 * i, 2) != 0) {
-            fail_msg("byte %zu is %s, not %.2s", i, two, hex + 2 * i);
-        }
+        fail_if(memcmp(two, hex + 2 * i, 2) != 0, "byte %zu is %s, not %.2s", i, two, hex + 2 * i);
     }
 }
 

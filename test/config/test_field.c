@@ -1,5 +1,4 @@
 /* test_field.c - option tables: defaults, values, and what the user is told. */
-#include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
@@ -160,9 +159,8 @@ static const all_opts *bind_well(bound *b, const char *text)
 static void assert_fault(bound *b, const char *text, const char *want)
 {
     (void)bind(b, text);
-    if (strstr(tn_text_str(&b->diag.text), want) == NULL) {
-        fail_msg("%s: '%s' is not in: %s", text, want, tn_text_str(&b->diag.text));
-    }
+    fail_if(strstr(tn_text_str(&b->diag.text), want) == NULL, "%s: '%s' is not in: %s", text, want,
+            tn_text_str(&b->diag.text));
     assert_int_equal(b->diag.n_errors, 1);
 }
 

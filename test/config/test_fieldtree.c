@@ -1,5 +1,4 @@
 /* test_fieldtree.c - layers of a configuration on top of each other. */
-#include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/fieldtree.h"

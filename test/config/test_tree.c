@@ -1,5 +1,4 @@
 /* test_tree.c - trees: building, finding, merging, printing. */
-#include "base/core/arena.h"
 #include "base/core/text.h"
 #include "config/tree.h"
 #include "support/test.h"

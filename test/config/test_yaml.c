@@ -1,5 +1,4 @@
 /* test_yaml.c - what YAML becomes, where it stood, and what is refused. */
-#include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/tree.h"
 #include "config/yaml.h"

@@ -3,9 +3,6 @@
 
 #include "support/test.h"
 
-#include "base/core/alloc.h"
-#include "support/tmpdir.h"
-
 void tn_dictfile_open(tn_dictfile *f)
 {
     f->rows = tn_alloc(1, sizeof *f->rows, "rows");

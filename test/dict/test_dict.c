@@ -4,8 +4,6 @@
 #include "base/keys/record.h"
 #include "support/test.h"
 
-#include "base/core/alloc.h"
-#include "base/file/file.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
 #include "dictfile.h"
@@ -40,8 +38,7 @@ static void golden_rows(fixture *f)
 
 static void read_back(const fixture *f, tn_text *out)
 {
-    tn_error err = {0};
-    assert_int_equal(tn_file_read_all(f->path, 1 << 24, out, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(f->path, 1 << 24, out, NULL), TN_OK);
 }
 
 TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, golden_dictionary)
@@ -75,10 +72,9 @@ static uint64_t key_of(const tn_dict *d, uint32_t group, uint64_t sign)
 /* Looks (group, sign) up; false: no such row. */
 static bool look_up(const tn_dict *d, const char *group, uint64_t sign, tn_dict_row *row)
 {
-    tn_error err = {0};
     uint32_t g = tn_dict_group(d, group);
     assert_int_not_equal(g, TN_DICT_NO_GROUP);
-    assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){key_of(d, g, sign), g}, row, &err),
+    assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){key_of(d, g, sign), g}, row, NULL),
                      TN_OK);
     return row->table != NULL;
 }
@@ -118,10 +114,9 @@ static void many_rows(fixture *f, uint32_t n)
 
 static void expect_row(const tn_dict *d, const tn_dict_entry *e, double within)
 {
-    tn_error err = {0};
     tn_dict_row row;
     const tn_record *record = tn_record_of(&tn_dictrows_layout, e->group);
-    assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, e->group}, &row, &err), TN_OK);
+    assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, e->group}, &row, NULL), TN_OK);
     assert_non_null(row.table);
     for (uint32_t s = 0; s < record->n_segments; s++) {
         const tn_segment *segment = &record->segment[s];
@@ -166,7 +161,6 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, crowded_keys_are_found_and_
     enum { GAP = 3, FOUND = 1, FROM = 5 };
     static const uint32_t sizes[] = {1, 7, 20, 50, 200};
     fixture *f = *state;
-    tn_error err = {0};
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
         const uint32_t n = sizes[i / 2];
         const uint64_t base = i % 2 == 0 ? FROM : UINT64_MAX - FROM - (uint64_t)n * GAP;
@@ -181,7 +175,7 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, crowded_keys_are_found_and_
         for (uint32_t k = 0; k < (n + 1) * GAP; k++) {
             tn_dict_row row;
             const tn_dict_query query = {base - 1 + k, 0};
-            assert_int_equal(tn_dict_find_all(d, 1, &query, &row, &err), TN_OK);
+            assert_int_equal(tn_dict_find_all(d, 1, &query, &row, NULL), TN_OK);
             assert_true((row.table != NULL) == (k % GAP == FOUND && k / GAP < n));
             if (row.table != NULL) {
                 float w[2];
@@ -208,12 +202,11 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, many_look_ups_at_once_equal
         uint32_t group = i % 2;
         query[i] = (tn_dict_query){key_of(d, group, (uint64_t)i * 5), group};
     }
-    tn_error err = {0};
     uint32_t found = 0;
-    assert_int_equal(tn_dict_find_all(d, N, query, many, &err), TN_OK);
+    assert_int_equal(tn_dict_find_all(d, N, query, many, NULL), TN_OK);
     for (uint32_t i = 0; i < N; i++) {
         tn_dict_row one;
-        assert_int_equal(tn_dict_find_all(d, 1, &query[i], &one, &err), TN_OK);
+        assert_int_equal(tn_dict_find_all(d, 1, &query[i], &one, NULL), TN_OK);
         assert_ptr_equal(one.at, many[i].at);
         found += one.table != NULL;
     }
@@ -311,8 +304,7 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, short_values_are_near)
         for (uint32_t i = 0; i < f->rows->n; i++) {
             const tn_dict_entry *e = &f->rows->row[i];
             tn_dict_row row;
-            tn_error err = {0};
-            assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, 0}, &row, &err),
+            assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, 0}, &row, NULL),
                              TN_OK);
             for (uint32_t s = 0; s < five.n_segments; s++) {
                 const tn_segment *segment = &five.segment[s];
@@ -417,10 +409,9 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, rare_sets_share_a_table_tha
     tn_dict *d FREED(tn_dict_close) = open_dict(f, TN_VERIFY_FULL);
     assert_int_equal(tn_dict_head(d)->n_tables, 8);
     for (uint32_t i = 0; i < f->rows->n; i++) {
-        tn_error err = {0};
         tn_dict_row row;
         const tn_dict_entry *e = &f->rows->row[i];
-        assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, 0}, &row, &err), TN_OK);
+        assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, 0}, &row, NULL), TN_OK);
         assert_non_null(row.table);
         for (uint32_t s = 0; s < 10; s++) {
             float w;
@@ -479,11 +470,10 @@ TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, keys_of_other_partitions_re
     spec.last = 511;
     write_dict(f, &spec);
     tn_dict *d FREED(tn_dict_close) = open_dict(f, TN_VERIFY_FULL);
-    tn_error err = {0};
     tn_dict_row row;
     for (uint32_t i = 0; i < all; i++) {
         const tn_dict_entry *e = &f->rows->row[i];
-        assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, e->group}, &row, &err),
+        assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, e->group}, &row, NULL),
                          TN_OK);
         assert_int_equal(row.table != NULL, i < n);
     }

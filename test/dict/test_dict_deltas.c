@@ -3,11 +3,8 @@
 
 #include "support/test.h"
 
-#include "base/core/alloc.h"
-#include "base/file/file.h"
 #include "base/math/key.h"
 #include "dictrows.h"
-#include "support/tmpdir.h"
 
 static char dir[256];
 static tn_dictrows *rows;
@@ -74,17 +71,15 @@ static void add_removed(uint64_t sign)
 /* Weight of a user; -1: there is none. */
 static float wide_of(const tn_dict_stack *s, uint64_t sign)
 {
-    tn_error err = {0};
     float w = 0;
     tn_dict_row row;
     const tn_dict_query q = {tn_key_of(sign, tn_dict_salt(s->layer[0], 0)), 0};
-    assert_int_equal(tn_dict_stack_find(s, 1, &q, &row, &err), TN_OK);
+    assert_int_equal(tn_dict_stack_find(s, 1, &q, &row, NULL), TN_OK);
     return tn_dict_get(&row, 0, 1, &w) ? w : -1;
 }
 
 TEST(the_newest_layer_decides)
 {
-    tn_error err = {0};
     tn_dict_stack s;
     add(1, 10);
     add(2, 20);
@@ -100,7 +95,7 @@ TEST(the_newest_layer_decides)
     static const float want[3][5] = {
         {10, 20, 30, -1, -1}, {10, 21, -1, 40, -1}, {-1, 21, 32, 40, -1}};
     for (uint8_t id = 1; id <= 3; id++) {
-        assert_int_equal(open_stack(id, &s, &err), TN_OK);
+        assert_int_equal(open_stack(id, &s, NULL), TN_OK);
         assert_int_equal(s.n, id);
         uint32_t there = 0;
         for (uint64_t sign = 1; sign <= 5; sign++) {
@@ -109,7 +104,7 @@ TEST(the_newest_layer_decides)
         }
         tn_dict_live *live FREED(tn_free) = NULL;
         uint64_t n = 0;
-        assert_int_equal(tn_dict_stack_list(&s, &live, &n, &err), TN_OK);
+        assert_int_equal(tn_dict_stack_list(&s, &live, &n, NULL), TN_OK);
         assert_int_equal(n, there);
         for (uint64_t i = 1; i < n; i++) {
             assert_true(live[i - 1].key < live[i].key);
@@ -136,7 +131,6 @@ TEST(more_than_eight_deltas_are_refused)
 
 TEST(a_wrong_base_is_refused)
 {
-    char from[400];
     char to[400];
     tn_error err = {0};
     tn_dict_stack s;
@@ -144,7 +138,7 @@ TEST(a_wrong_base_is_refused)
     write_layer(1, 0);
     add(1, 2);
     write_layer(2, 1);
-    (void)snprintf(from, sizeof from, "%s/01010101010101010101010101010101", dir);
+    PATH_IN(from, dir, "01010101010101010101010101010101");
     (void)snprintf(to, sizeof to, "%s/elsewhere", dir);
     assert_int_equal(tn_rename(from, to, &err), TN_OK);
     assert_int_equal(open_stack(2, &s, &err), TN_E_CKPT);

@@ -1,12 +1,9 @@
 /* test_dictwrite.c - what the writer of a dictionary does not take: sources that change between two
  * walks, weights that are not finite, keys out of order; and what it makes of several threads. */
-#include "dict/dictwrite.h"
 
 #include "base/thread/team.h"
 #include "support/test.h"
 
-#include "base/core/alloc.h"
-#include "base/file/file.h"
 #include "dict/dict.h"
 #include "dictfile.h"
 

@@ -4,7 +4,6 @@
 #include "support/test.h"
 
 #include "base/core/number.h"
-#include "base/file/file.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
 #include "dictfile.h"
@@ -21,10 +20,9 @@ static tn_dict *write_and_open(fixture *f, const tn_dict_spec *spec)
     tn_dictrows_sort(f->rows);
     const tn_dict_source source = tn_dictrows_source(f->rows);
     assert_int_equal(tn_remove_file(f->path, NULL), TN_OK);
-    if (tn_dict_write(f->path, spec, &source, &done, &err) != TN_OK ||
-        tn_dict_open(&d, f->path, TN_VERIFY_FULL, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tn_dict_write(f->path, spec, &source, &done, &err) != TN_OK ||
+                tn_dict_open(&d, f->path, TN_VERIFY_FULL, &err) != TN_OK,
+            "%s", err.text);
     return d;
 }
 
@@ -93,11 +91,10 @@ TEST_ON(fixture *f, golden_command)
         "*3\r\n$3\r\nSET\r\n$20\r\ntnet:00010203:user:1\r\n$13\r\n\0\0\0\0\x3f"
         "\0\0\x80\x3f\0\0\0\xc0\r\n";
     tn_text stream CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     const tn_dict_spec spec = spec_of();
     add_golden_rows(f);
     tn_dict *d FREED(tn_dict_close) = write_and_open(f, &spec);
-    assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, &err), TN_OK);
+    assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, NULL), TN_OK);
     assert_int_equal(sizeof want - 1, 60);
     assert_memory_equal(stream.data, want, sizeof want - 1);
     tn_text_clear(&stream);
@@ -121,7 +118,6 @@ TEST_ON(fixture *f, golden_keys_of_8_bytes)
                                "\"keys\":\"key8\",\"segments\":[\"wide\",\"deep\"],\"groups\":["
                                "{\"name\":\"user\",\"salt\":\"3da0fd9c44cfc9ee\"},";
     tn_text stream CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     tn_dict_spec spec = spec_of();
     spec.check_groups = false;
     f->rows->n = 0;
@@ -129,7 +125,7 @@ TEST_ON(fixture *f, golden_keys_of_8_bytes)
     tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, UINT64_C(0x997636857796f9b4), 3,
                     (const float[]){.25F, 2, 3});
     tn_dict *d FREED(tn_dict_close) = write_and_open(f, &spec);
-    assert_int_equal(tn_resp_rows(d, TN_RESP_KEY8, keep, &stream, &err), TN_OK);
+    assert_int_equal(tn_resp_rows(d, TN_RESP_KEY8, keep, &stream, NULL), TN_OK);
     assert_true(stream.size > sizeof want + sizeof meta);
     assert_memory_equal(stream.data, want, sizeof want - 1);
     assert_memory_equal(strchr(stream.data + sizeof want - 1, '\r'), meta, sizeof meta - 1);
@@ -146,8 +142,7 @@ TEST_ON(fixture *f, every_row_is_in_the_stream)
     }
     tn_dict *d FREED(tn_dict_close) = write_and_open(f, &spec);
     tn_text stream CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
-    assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, &err), TN_OK);
+    assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, NULL), TN_OK);
     const char *at = stream.data;
     const char *end = at + stream.size;
     uint32_t n = 0;
@@ -163,7 +158,7 @@ TEST_ON(fixture *f, every_row_is_in_the_stream)
         const tn_dict_query query = {tn_key_of(sign, tn_dict_salt(d, user ? 0 : 1)), user ? 0 : 1};
         tn_dict_row row;
         assert_int_equal(value.size, 1 + t->stride);
-        assert_int_equal(tn_dict_find_all(d, 1, &query, &row, &err), TN_OK);
+        assert_int_equal(tn_dict_find_all(d, 1, &query, &row, NULL), TN_OK);
         assert_int_equal(tn_dict_table_number(d, row.table), table);
         assert_memory_equal(row.at, value.data + 1, t->stride);
         n++;

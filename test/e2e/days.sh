@@ -3,8 +3,7 @@
 # random leave the same bits; a day is learned once; what is missing, late, left out, changed or wrong is
 # told in a sentence, and loses nothing. The seed of the moments is printed; TNET_SEED replays one.
 . "$(dirname "$0")/kit"
-seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
-echo "days: seed $seed"
+draw
 kills=${TNET_KILLS:-6}
 cd "$dir"
 i=0
@@ -52,40 +51,11 @@ timed() {
     took=$((($(date +%s%N) - begun) / 1000000))
 }
 
-# killed RUN WORDS..: the same command again and again, killed at random moments of the first half of what timed saw it
-# take, until it ends.
-killed() {
+# cut_short RUN WORDS..: a run that is killed within the first half of what timed saw it take.
+cut_short() {
     which=$1
     shift
-    n=0
-    stops=0
-    got=1
-    while [ $got -ne 0 ]; do
-        n=$((n + 1))
-        [ $n -le 100 ] || fail "seed $seed: no end after 100 kills"
-        rm -f out err # children of the one that was killed may still write to theirs
-        tnet-train c.yaml run.name="$which" checkpoint.every=3steps "$@" >out 2>err &
-        pid=$!
-        children="$children $pid"
-        if [ $n -le "$kills" ]; then
-            sleep "$(awk -v seed="$seed" -v i=$n -v ms=$took 'BEGIN { srand(seed + i); printf "%.3f", ms / 2000 * (.1 + .9 * rand()) }')"
-            signal=KILL
-            [ $((n % 3)) -ne 0 ] || signal=TERM
-            kill -s $signal $pid 2>null || true
-        fi
-        got=0
-        { wait $pid || got=$?; } 2>null
-        case $got in
-        0) ;;
-        137 | 143 | 75 | 6) stops=$((stops + 1)) ;;
-        5) # children of a group that was killed go a moment later
-            grep -q 'is in use by' err || fail "seed $seed: $(tail -n 3 err)"
-            sleep 0.1
-            ;;
-        *) fail "seed $seed: exit code $got after $stops stops: $(tail -n 3 err)" ;;
-        esac
-    done
-    echo "days: $which: $stops stops"
+    killed "$kills" $((took / 2)) tnet-train c.yaml run.name="$which" checkpoint.every=3steps "$@"
 }
 
 # ---- one run, one run a day, killed runs
@@ -102,7 +72,7 @@ while [ $i -le 30 ]; do
     i=$((i + 1))
 done
 same one many
-killed cut data.days=2026-11-21..2026-11-30
+cut_short cut data.days=2026-11-21..2026-11-30
 same one cut
 for left in runs/cut/*.tmp; do
     [ ! -e "$left" ] || fail "left behind: $left"
@@ -111,7 +81,7 @@ done
 timed run.name=twice data.days=2026-11-21..2026-11-23 train.epochs=2
 for d in 21 22 23; do run 0 run.name=twice_many day=2026-11-$d train.epochs=2; done
 same twice twice_many
-killed twice_cut data.days=2026-11-21..2026-11-23 train.epochs=2
+cut_short twice_cut data.days=2026-11-21..2026-11-23 train.epochs=2
 same twice twice_cut
 other twice one
 
@@ -363,7 +333,7 @@ timed run.name=p2 data.days=2026-11-21..2026-11-23 --peers 2
 for d in 21 22 23; do run 0 run.name=p2_many day=2026-11-$d --peers 2; done
 same p2 p2_many
 kills=3
-killed p2_cut data.days=2026-11-21..2026-11-23 --peers 2
+cut_short p2_cut data.days=2026-11-21..2026-11-23 --peers 2
 same p2 p2_cut
 run 0 run.name=p2 data.days=2026-11-21..2026-11-23 --peers 2
 told 'days 2026-11-21..23 are learned; nothing new'

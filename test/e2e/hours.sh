@@ -3,8 +3,7 @@
 # bits, exports and calibrations; an hour is learned once; what is missing or wrong is told. The seed of the moments is
 # printed; TNET_SEED replays one.
 . "$(dirname "$0")/kit"
-seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
-echo "hours: seed $seed"
+draw
 cd "$dir"
 n=0
 for hour in 07/22 07/23 08/00 08/01 08/02; do
@@ -54,27 +53,7 @@ grep -q 'hours 2026-11-07T22..2026-11-08T02 are learned; nothing new' err || fai
 run 0 two data.days=2026-11-07T22..2026-11-08T02 --peers 2
 echo "$name: at once, and hour by hour"
 
-n=0
-got=1
-while [ $got -ne 0 ]; do
-    n=$((n + 1))
-    [ $n -le 100 ] || fail "seed $seed: no end after 100 kills"
-    tnet-train c.yaml run.dir=run-killed export.to=to-killed 'data.days=[2026-11-07T22..T23, 2026-11-08T00..T02]' >out 2>err &
-    pid=$!
-    children="$children $pid"
-    if [ $n -le "${TNET_KILLS:-4}" ]; then
-        sleep "$(awk -v seed="$seed" -v i=$n 'BEGIN { srand(seed + i); printf "%.3f", 0.02 + 0.15 * rand() }')"
-        signal=TERM
-        [ $((n % 2)) -ne 0 ] || signal=KILL
-        kill -s $signal $pid 2>null || true
-    fi
-    got=0
-    { wait $pid || got=$?; } 2>null
-    case $got in
-    0 | 137 | 143 | 75) ;;
-    *) fail "seed $seed: exit code $got: $(tail -n 3 err)" ;;
-    esac
-done
+killed "${TNET_KILLS:-4}" 170 tnet-train c.yaml run.dir=run-killed export.to=to-killed 'data.days=[2026-11-07T22..T23, 2026-11-08T00..T02]'
 same once killed
 echo "$name: kills leave the same"
 

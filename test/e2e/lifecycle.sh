@@ -140,27 +140,9 @@ for file in "$(newest whole)"/sparse-* "$(newest whole)"/dense-*; do
     tail -c +65 "$(newest daily)/$(basename "$file")" >two
     cmp one two || fail "in a run a day $(basename "$file") differs"
 done
-seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
-echo "lifecycle: seed $seed"
-kills=0
-i=0
-while :; do
-    i=$((i + 1))
-    [ "$i" -le 50 ] || fail "seed $seed: no end after 50 starts"
-    tnet-train new.yaml run.name=cut >out 2>err &
-    pid=$!
-    children="$children $pid"
-    if [ "$i" -le 4 ]; then
-        sleep "$(awk -v seed="$seed" -v i="$i" 'BEGIN { srand(seed + i); printf "%.3f", 0.05 + 0.4 * rand() }')"
-        kill -s KILL "$pid" 2>null || true
-    fi
-    got=0
-    { wait "$pid" || got=$?; } 2>null
-    [ "$got" -eq 0 ] && break
-    [ "$got" -eq 137 ] || fail "seed $seed: exit code $got: $(tail -n 3 err)"
-    kills=$((kills + 1))
-done
-echo "lifecycle: $kills kills"
+draw
+signals=KILL
+killed 4 450 tnet-train new.yaml run.name=cut
 sweeps_of cut >got
 cmp want got || fail "seed $seed: other rows leave: $(diff want got)"
 for file in "runs/whole/$(cut -d' ' -f1 runs/whole/LATEST)"/*; do

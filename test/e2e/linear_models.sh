@@ -2,7 +2,9 @@
 # linear_models.sh - a run begins with a model that VW or xLearn printed, and predicts what they predicted
 # (test/golden/linear); features and lines that do not fit are told with file and line.
 . "$(dirname "$0")/kit"
-golden=$(pwd)/test/golden/linear
+golden=$dir/golden
+mkdir "$golden"
+tar xzf test/golden/linear/models.tar.gz -C "$golden"
 
 # told TEXT: the last command succeeded, and said so on stderr.
 told() {

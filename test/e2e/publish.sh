@@ -3,9 +3,7 @@
 # same checkpoints, a full export and deltas on it; also of two processes, over days, after kills at random
 # moments and on a disk that is full. The seed of the moments is printed; TNET_SEED replays one.
 . "$(dirname "$0")/kit"
-seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
-echo "publish: seed $seed"
-kills=${TNET_KILLS:-5}
+draw
 cd "$dir"
 clicks train.tsv 3000 0
 clicks test.tsv 200 3000
@@ -51,40 +49,18 @@ as_exported() {
     diff -r "$to" again >differs || fail "$to is not what tnet-export writes (seed $seed): $(cat differs)"
 }
 
-# killed RUN TO WORDS..: the same command again and again, killed at random moments, until it ends.
-killed() {
+look() {
+    for export in "$to"/*/; do # whatever bears a name is whole
+        case $export in *.tmp/ | "$to/*/") continue ;; esac
+        [ -s "$export/EXPORT.json" ] || fail "seed $seed: $export is no export"
+    done
+}
+# after_kills RUN TO WORDS..: the same command again and again, killed at random moments, until it ends.
+after_kills() {
     run=$1
     to=$2
     shift 2
-    n=0
-    got=1
-    while [ $got -ne 0 ]; do
-        n=$((n + 1))
-        [ $n -le 100 ] || fail "seed $seed: no end after 100 kills"
-        tnet-train c.yaml run.dir="$run" export.to="$to" "$@" >out 2>err &
-        pid=$!
-        children="$children $pid"
-        if [ $n -le "$kills" ]; then
-            sleep "$(awk -v seed="$seed" -v i=$n 'BEGIN { srand(seed + i); printf "%.3f", 0.03 + 0.4 * rand() }')"
-            signal=KILL
-            [ $((n % 3)) -ne 0 ] || signal=TERM
-            kill -s $signal $pid 2>null || true
-        fi
-        got=0
-        { wait $pid || got=$?; } 2>null
-        case $got in
-        0 | 137 | 143 | 75 | 6) ;;
-        5) # children of a group that was killed go a moment later
-            grep -q 'is in use by' err || fail "seed $seed: $(tail -n 3 err)"
-            sleep 0.5
-            ;;
-        *) fail "seed $seed: exit code $got: $(tail -n 3 err)" ;;
-        esac
-        for export in "$to"/*/; do # whatever bears a name is whole
-            case $export in *.tmp/ | "$to/*/") continue ;; esac
-            [ -s "$export/EXPORT.json" ] || fail "seed $seed: $export is no export"
-        done
-    done
+    killed "${TNET_KILLS:-5}" 430 tnet-train c.yaml run.dir="$run" export.to="$to" "$@"
     find "$to" -name '*.tnd.*' -o -name '*.tmp' -type d | grep -q . && fail "seed $seed: left behind: $(ls "$to")"
     return 0
 }
@@ -113,7 +89,7 @@ expect 0 tnet-train c.yaml run.dir=epochs export.to=epochs-to export.every=1epoc
 as_exported epochs epochs-to
 
 # killed at random moments
-killed two two-to
+after_kills two two-to
 diff -r one-to two-to >differs || fail "kills have changed what is published (seed $seed): $(cat differs)"
 echo "publish: kills"
 
@@ -121,7 +97,7 @@ echo "publish: kills"
 expect 0 tnet-train c.yaml run.dir=peers export.to=peers-to --peers 2
 [ "$(grep -c '^published ' err)" -eq 7 ] || fail "not 7 exports: $(cat err)"
 as_exported peers peers-to
-killed peers2 peers2-to --peers 2
+after_kills peers2 peers2-to --peers 2
 diff -r peers-to peers2-to >differs || fail "kills have changed what two publish (seed $seed): $(cat differs)"
 echo "publish: peers"
 

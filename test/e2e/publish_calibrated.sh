@@ -3,8 +3,7 @@
 # tnet-eval fits to the same checkpoint, of files and of the day after, of one process and of two, also after kills.
 # The seed of the kills is printed; TNET_SEED replays one.
 . "$(dirname "$0")/kit"
-seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
-echo "publish_calibrated: seed $seed"
+draw
 cd "$dir"
 clicks train.tsv 2000 0
 clicks valid.tsv 1000 2000
@@ -107,36 +106,16 @@ expect 0 tnet-train c.yaml run.dir=run-ex export.to=ex
 diff -r x ex >differs || fail "other exports after a kill before the last: $(cut -c 1-300 differs | head -n 5)"
 echo "$name: the last export is made up for"
 
-# killed WANT TO WORDS..: the same command, stopped and killed at random moments until it ends, leaves the exports of WANT.
-killed() {
+# after_kills WANT TO WORDS..: the same command, stopped and killed at random moments until it ends, leaves the exports of WANT.
+after_kills() {
     reference=$1
     to=$2
     shift 2
-    n=0
-    got=1
-    while [ $got -ne 0 ]; do
-        n=$((n + 1))
-        [ $n -le 100 ] || fail "seed $seed: no end after 100 kills"
-        tnet-train c.yaml "$@" run.dir="run-$to" export.to="$to" >out 2>err &
-        pid=$!
-        children="$children $pid"
-        if [ $n -le "${TNET_KILLS:-4}" ]; then
-            sleep "$(awk -v seed="$seed" -v i=$n 'BEGIN { srand(seed + i); printf "%.3f", 0.02 + 0.1 * rand() }')"
-            signal=TERM
-            [ $((n % 3)) -ne 0 ] || signal=KILL
-            kill -s $signal $pid 2>null || true
-        fi
-        got=0
-        { wait $pid || got=$?; } 2>null
-        case $got in
-        0 | 137 | 143 | 75) ;;
-        *) fail "seed $seed: exit code $got: $(tail -n 3 err)" ;;
-        esac
-    done
+    killed "${TNET_KILLS:-4}" 120 tnet-train c.yaml "$@" run.dir="run-$to" export.to="$to"
     diff -r "$reference" "$to" >differs || fail "seed $seed: other exports after kills: $(cut -c 1-300 differs | head -n 5)"
 }
 # shellcheck disable=SC2086
-killed d kd $days
-killed x kx
-killed y ky export.every=1epoch train.epochs=3
+after_kills d kd $days
+after_kills x kx
+after_kills y ky export.every=1epoch train.epochs=3
 echo "$name: kills leave the same exports"

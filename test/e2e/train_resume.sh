@@ -4,9 +4,7 @@
 # one whose terminal is closed.
 # The seed of the moments is printed; TNET_SEED replays one.
 . "$(dirname "$0")/kit"
-seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
-echo "train_resume: seed $seed"
-kills=${TNET_KILLS:-8}
+draw
 
 clicks "$dir/a.tsv" 4000 0
 clicks "$dir/b.tsv" 3000 4000
@@ -68,31 +66,8 @@ cp "$dir/out" "$dir/whole.out"
 
 # The moments: shares of the time that a run takes are not known here, so waits grow from short to
 # long by the seed; a run that ends before its kill is done.
-i=0
-done=0
-stops=0
-while [ "$done" -eq 0 ]; do
-    i=$((i + 1))
-    [ "$i" -le 100 ] || fail "seed $seed: no end after 100 kills"
-    tnet-train "$dir/c.yaml" run.dir="$dir/cut" >"$dir/out" 2>"$dir/err" &
-    pid=$!
-    children="$children $pid"
-    if [ "$i" -le "$kills" ]; then
-        sleep "$(awk -v seed="$seed" -v i="$i" 'BEGIN { srand(seed + i); printf "%.3f", 0.03 + 0.6 * rand() }')"
-        signal=KILL
-        [ $((i % 4)) -ne 0 ] || signal=TERM
-        [ $((i % 4)) -ne 2 ] || signal=HUP
-        kill -s "$signal" "$pid" 2>"$dir/null" || true
-    fi
-    got=0
-    { wait "$pid" || got=$?; } 2>"$dir/null"
-    case $got in
-    0) done=1 ;;
-    137 | 143 | 129 | 75) stops=$((stops + 1)) ;; # 143, 129: before the handlers stood
-    *) fail "seed $seed: exit code $got after $stops stops: $(tail -n 3 "$dir/err")" ;;
-    esac
-done
-echo "train_resume: $stops stops"
+signals="KILL HUP KILL TERM"
+killed "${TNET_KILLS:-8}" 630 tnet-train "$dir/c.yaml" run.dir="$dir/cut"
 [ "$stops" -gt 0 ] || fail "seed $seed: nothing was interrupted"
 
 same_as_whole cut

@@ -1,15 +1,12 @@
 /* datasets.c - see datasets.h. */
 #include "datasets.h"
 
-#include "base/core/alloc.h"
-#include "base/file/file.h"
 #include "base/thread/team.h"
 #include "config/yaml.h"
 #include "io/read/row_scan.h"
 #include "io/write/write_sink.h"
 #include "io/write/writer.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 void datasets_open(datasets *d, uint32_t threads)
 {
@@ -39,10 +36,9 @@ static const tn_tree *read_yaml(datasets *d, const char *yaml)
 tn_dataset *datasets_bind(datasets *d, const char *yaml, uint32_t flags)
 {
     tn_dataset *out = tn_arena_alloc(d->arena, 1, sizeof *out, sizeof(void *));
-    if (tn_dataset_bind(out, read_yaml(d, yaml), flags, TN_TARGET_CLICK, &d->binder, &d->err) !=
-        TN_OK) {
-        fail_msg("%s\n%s", d->err.text, tn_text_str(&d->diag.text));
-    }
+    fail_if(tn_dataset_bind(out, read_yaml(d, yaml), flags, TN_TARGET_CLICK, &d->binder, &d->err) !=
+                TN_OK,
+            "%s\n%s", d->err.text, tn_text_str(&d->diag.text));
     return out;
 }
 
@@ -132,9 +128,8 @@ void datasets_torture(datasets *d, datasets_attempt *try_it)
         tn_alloc_fail_at(n);
         status = try_it(d, from, to);
         tn_alloc_fail_at(0);
-        if (status != TN_OK && status != TN_E_MEMORY) {
-            fail_msg("allocation %u: %d %s", n, (int)status, d->err.text);
-        }
+        fail_if(status != TN_OK && status != TN_E_MEMORY, "allocation %u: %d %s", n, (int)status,
+                d->err.text);
     }
     assert_true(n > 5);
     tn_text names CLEANUP(tn_text_done) = {0};

@@ -5,13 +5,10 @@
 #include "io/read/fileset.h"
 #include "io/rows/rows.h"
 
-#include "base/core/alloc.h"
 #include "base/core/number.h"
-#include "base/file/file.h"
 #include "config/tree.h"
 #include "io/read/schema_inference.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <inttypes.h>
 
@@ -50,10 +47,9 @@ void setup_close(setup *s)
 const char *setup_file(const setup *s, const char *name, const void *bytes, size_t size)
 {
     char *path = tn_arena_alloc(s->arena, 4096, 1, 1);
-    tn_error err = {0};
     int n = snprintf(path, 4096, "%s/%s", s->dir, name);
     assert_true(n > 0 && n < 4096);
-    assert_int_equal(tn_file_replace(path, bytes, size, &err), TN_OK);
+    assert_int_equal(tn_file_replace(path, bytes, size, NULL), TN_OK);
     return path;
 }
 

@@ -77,9 +77,7 @@ TEST(what_is_no_hour_is_a_fault_with_its_place)
             "without a time, found \"%s\"",
             wrong[i]);
         const char *said = setup_fault(&s, text);
-        if (strstr(said, want) == NULL) {
-            fail_msg("%s: %s", wrong[i], said);
-        }
+        fail_if(strstr(said, want) == NULL, "%s: %s", wrong[i], said);
     }
     assert_non_null(strstr(setup_fault(&s, "id,hour\n"), "there is no column 'click'"));
 }

@@ -1,5 +1,4 @@
 /* test_batch_builder.c - a batch is the same, however the keys of its rows lie. */
-#include "base/math/rng.h"
 #include "io/format/format.h"
 #include "io/rows/batch_builder.h"
 #include "io/rows/rows.h"

@@ -1,6 +1,5 @@
 /* test_convert.c - rows travel through every format and come back as they were; samples are rows of
  * the file. */
-#include "base/file/file.h"
 #include "base/thread/team.h"
 #include "datasets.h"
 #include "io/format/format.h"
@@ -9,7 +8,6 @@
 #include "io/write/write_sink.h"
 #include "io/write/writer.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 enum { HOPS = 9 };
 
@@ -82,9 +80,8 @@ TEST_ON(datasets *d, rows_survive_all_formats)
         char after[16];
         (void)snprintf(before, sizeof before, "hop%u", n);
         (void)snprintf(after, sizeof after, "hop%u", ++n);
-        if (datasets_convert(d, in, before, out, after, 0) != TN_OK) {
-            fail_msg("%s to %s: %s", from, formats[i], d->err.text);
-        }
+        fail_if(datasets_convert(d, in, before, out, after, 0) != TN_OK, "%s to %s: %s", from,
+                formats[i], d->err.text);
         from = formats[i];
     }
     (void)snprintf(yaml, sizeof yaml, "hop%u", n);
@@ -124,9 +121,8 @@ TEST_ON(datasets *d, golden_rows_become_one_file)
         assert_int_equal(tn_file_read_all(path, 1 << 24, &bytes, &d->err), TN_OK);
         datasets_write(d, files[i], bytes.data, bytes.size);
         tn_text_done(&bytes);
-        if (datasets_convert(d, in, files[i], out, "golden", 0) != TN_OK) {
-            fail_msg("%s: %s", files[i], d->err.text);
-        }
+        fail_if(datasets_convert(d, in, files[i], out, "golden", 0) != TN_OK, "%s: %s", files[i],
+                d->err.text);
         const tn_text *golden = datasets_read(d, "golden");
         first = first == NULL ? golden : first;
         assert_int_equal(golden->size, first->size);

@@ -1,6 +1,5 @@
 /* test_data_memory.c - the data tools when memory runs out: every allocation fails once, and each
  * time it is reported, nothing is left behind and the next try goes well. */
-#include "base/file/file.h"
 #include "datasets.h"
 #include "io/inspect/inspect_stat.h"
 #include "io/read/row_scan.h"

@@ -1,7 +1,5 @@
 /* test_delimiter_masks.c - every set of delimiter_masks.h gives what a loop over the bytes gives.
  */
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "io/text/delimiter_masks.h"
 #include "support/test.h"
 
@@ -57,9 +55,8 @@ static void check(const tn_delimiter_masks *set, const char *bytes, size_t size)
         }
         bool odd = !odd_want;
         uint32_t found = set->find(line, size, pairs ? '\0' : '\t', at, &odd);
-        if (found != n || odd != odd_want || memcmp(at, want, n * sizeof *at) != 0) {
-            fail_msg("%s, %zu bytes: %u marks, not %u; odd %d", set->name, size, found, n, odd);
-        }
+        fail_if(found != n || odd != odd_want || memcmp(at, want, n * sizeof *at) != 0,
+                "%s, %zu bytes: %u marks, not %u; odd %d", set->name, size, found, n, odd);
     }
 }
 

@@ -4,9 +4,7 @@
  * ones, are parsed both ways: rows, entries and faults must be the same.
  */
 #include "base/codec/proto.h"
-#include "base/core/alloc.h"
 #include "base/math/key.h"
-#include "base/math/rng.h"
 #include "io/format/format.h"
 #include "io/rows/rows.h"
 #include "setup.h"
@@ -138,14 +136,12 @@ static void compare(paths *r, const char *bytes, size_t size)
     }
     tn_status status = r->format->parse(record, r->s.schema, &place, r->quick, &quick);
     tn_status want = r->format->parse(record, r->s.schema, &place, r->slow, &slow);
-    if (status != want || strcmp(quick.text, slow.text) != 0 || !same_rows(r->quick, r->slow)) {
-        fail_msg("%d, not %d, or other rows: '%.*s'\n%s\n%s", status, want, (int)size, bytes,
-                 quick.text, slow.text);
-    }
+    fail_if(status != want || strcmp(quick.text, slow.text) != 0 || !same_rows(r->quick, r->slow),
+            "%d, not %d, or other rows: '%.*s'\n%s\n%s", status, want, (int)size, bytes, quick.text,
+            slow.text);
     tn_status third = r->format->parse(record, r->s.schema, &place, r->bare, &quick);
-    if (third != want || strcmp(quick.text, slow.text) != 0 || !same_rows(r->bare, r->slow)) {
-        fail_msg("%d, not %d, or another grid: '%.*s'", third, want, (int)size, bytes);
-    }
+    fail_if(third != want || strcmp(quick.text, slow.text) != 0 || !same_rows(r->bare, r->slow),
+            "%d, not %d, or another grid: '%.*s'", third, want, (int)size, bytes);
     r->grids += r->bare->n > 1 && tn_rows_bare(r->bare) != NULL;
     r->good += status == TN_OK;
     r->bad += status == TN_E_DATA;

@@ -1,16 +1,11 @@
 /* test_fileset.c - which files are meant, how they are compressed, and where they are cut. */
 #include "io/read/fileset.h"
 
-#include "base/core/alloc.h"
 #include "base/core/log.h"
-#include "base/file/file.h"
-#include "io/read/block_reader.h"
 #include "io/rows/rows.h"
-#include "io/schema/dataopts.h"
 #include "io/source/remote.h"
 #include "setup.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <sys/stat.h>
 #include <zlib.h>
@@ -42,15 +37,13 @@ static void check_files(const setup *s, const char *item, const char *expected)
 
 TEST(patterns_match_whole_names_and_folders_hold_plain_files)
 {
-    tn_error err = {0};
-    char folder[300];
     OPEN(setup, s, libsvm);
     const char *names[] = {"b.svm", "a.svm", "a.svm.bin", "_SUCCESS", ".hidden", "B.svm"};
     for (uint32_t i = 0; i < 6; i++) {
         (void)setup_file(&s, names[i], "1 1\n", 4);
     }
-    (void)snprintf(folder, sizeof folder, "%s/sub", s.dir);
-    assert_int_equal(tn_dir_make(folder, &err), TN_OK);
+    PATH_IN(folder, s.dir, "sub");
+    assert_int_equal(tn_dir_make(folder, NULL), TN_OK);
     check_files(&s, "*.svm", "B.svm a.svm b.svm");
     check_files(&s, "?.svm", "B.svm a.svm b.svm");
     check_files(&s, "a.svm", "a.svm");
@@ -89,12 +82,11 @@ TEST(items_keep_their_order_and_unknown_schemes_are_refused)
 TEST(parts_cover_a_file_and_nothing_more)
 {
     tn_fileset *files = NULL;
-    tn_error err = {0};
     OPEN(setup, s, libsvm);
     for (size_t size = 0; size <= 31; size++) {
         const char *path = setup_file(&s, "f", "1 1\n1 2\n1 3\n1 4\n1 5\n1 6\n1 7\n1 8\n", size);
         const tn_strs paths = {1, &path};
-        assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_OK);
+        assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, NULL), TN_OK);
         assert_int_equal(files->n_parts, size == 0 ? 1 : (size + 9) / 10);
         uint64_t end = 0;
         for (uint32_t i = 0; i < files->n_parts; i++) {
@@ -169,7 +161,6 @@ TEST(several_ranks_have_equal_shares_of_each_file)
     char bytes[1000];
     const char *path[FILES];
     char names[FILES][300];
-    tn_error err = {0};
     tn_fileset *files = NULL;
     memset(bytes, '1', sizeof bytes);
     OPEN(setup, s, "{data: {format: libsvm, part_bytes: 100B}}");
@@ -180,7 +171,7 @@ TEST(several_ranks_have_equal_shares_of_each_file)
         path[i] = names[i];
     }
     const tn_strs paths = {FILES, path};
-    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, RANKS, &err), TN_OK);
+    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, RANKS, NULL), TN_OK);
     uint32_t p = 0;
     uint32_t n[FILES];
     for (uint32_t i = 0; i < FILES; i++) {
@@ -202,7 +193,7 @@ TEST(several_ranks_have_equal_shares_of_each_file)
     assert_true(n[0] == 4 * RANKS && n[1] == RANKS && n[2] == RANKS && n[3] == 1 && n[4] == 1);
     tn_fileset_free(files);
     const tn_strs one = {1, path + 1}; /* small data: still four parts for each rank */
-    assert_int_equal(tn_fileset_new(&files, &one, s.schema, RANKS, &err), TN_OK);
+    assert_int_equal(tn_fileset_new(&files, &one, s.schema, RANKS, NULL), TN_OK);
     assert_int_equal(files->n_parts, 4 * RANKS);
     tn_fileset_free(files);
 }
@@ -243,9 +234,8 @@ TEST(a_gzipped_tfrecord_is_known_by_its_first_bytes)
     tn_error err = {0};
     const char *config = "{data: {format: tfrecord, weight: weight}, slots: [{name: user}]}";
     char golden[256] CLEANUP(tn_tmpdir_cleanup);
-    char path[300];
     tn_tmpdir_unpack(golden, "rows");
-    (void)snprintf(path, sizeof path, "%s/rows.tfrecord", golden);
+    PATH_IN(path, golden, "rows.tfrecord");
     assert_int_equal(tn_file_read_all(path, 1 << 20, &plain, &err), TN_OK);
     add_member(&bytes, plain.data, plain.size, GZIP);
     assert_int_equal(rows_of(config, bytes.data, bytes.size, &err), 256);
@@ -257,14 +247,13 @@ TEST(a_gzipped_tfrecord_is_known_by_its_first_bytes)
 TEST(blocks_do_not_depend_on_where_parts_begin)
 {
     tn_block_reader *feed = NULL;
-    tn_error err = {0};
     tn_block block = {.n_records = 0};
     OPEN(setup, s, libsvm);
     tn_fileset *files FREED(tn_fileset_free) = NULL;
     const char *path = setup_file(&s, "f", "1 11\n\n0 2\n1 333\n0", 17);
     const tn_strs paths = {1, &path};
-    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_OK);
-    assert_int_equal(tn_block_reader_new(&feed, s.schema, files, NULL, &err), TN_OK);
+    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, NULL), TN_OK);
+    assert_int_equal(tn_block_reader_new(&feed, s.schema, files, NULL, NULL), TN_OK);
     const uint32_t records[] = {3, 2}; /* begin at 0 5 6 | 10 16 */
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t part = 2; part-- > 0;) {
@@ -333,7 +322,6 @@ static void make_lines(tn_text *out)
 
 TEST(every_place_has_its_line_in_any_order)
 {
-    tn_error err = {0};
     tn_text text CLEANUP(tn_text_done) = {0};
     OPEN(setup, s, lines_config);
     tn_fileset *files FREED(tn_fileset_free) = NULL;
@@ -341,7 +329,7 @@ TEST(every_place_has_its_line_in_any_order)
     const char *path[2] = {setup_file(&s, "a", "1 1\n0 2\n", 8),
                            setup_file(&s, "b", text.data, text.size)};
     const tn_strs paths = {2, path};
-    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_OK);
+    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, NULL), TN_OK);
     assert_true(files->n_parts > 20);
     uint64_t before = setup_bytes_read();
     uint64_t at = 0;

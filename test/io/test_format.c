@@ -2,7 +2,6 @@
 #include "io/format/format.h"
 #include "io/read/dataset.h"
 
-#include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
@@ -75,9 +74,7 @@ static void check_option(const tn_format *f, const char *key, bool of_slot, bool
     (void)snprintf(want, sizeof want, "error: '%s.%s' means nothing for format '%s', only for ",
                    of_slot ? "slots" : "data", key, f->name);
     check(yaml, said, sizeof said);
-    if (reads ? said[0] != '\0' : strstr(said, want) == NULL) {
-        fail_msg("%s: %s", yaml, said);
-    }
+    fail_if(reads ? said[0] != '\0' : strstr(said, want) == NULL, "%s: %s", yaml, said);
 }
 
 static const char *const *options_of(const tn_format *f, bool of_slot)

@@ -3,10 +3,8 @@
 #include "base/keys/record.h"
 #include "base/math/key.h"
 #include "io/format/format.h"
-#include "io/read/reader.h"
 #include "setup.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #define FFM_SLOTS                                                                                  \
     "slots: [{name: user, field: 0}, {name: item, field: 1}, {name: hist, field: 2, share: item}," \

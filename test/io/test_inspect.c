@@ -1,7 +1,5 @@
 /* test_inspect.c - counts of different, frequent and numeric values; the report on known rows. */
 #include "base/codec/json.h"
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "datasets.h"
 #include "io/inspect/inspect_sketch.h"
 #include "io/inspect/inspect_stat.h"

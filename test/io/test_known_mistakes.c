@@ -1,7 +1,5 @@
 /* test_known_mistakes.c - mistakes that other trainers made in reading data. */
-#include "base/core/alloc.h"
 #include "datasets.h"
-#include "io/read/reader.h"
 #include "setup.h"
 #include "support/mallocs.h"
 #include "support/test.h"
@@ -149,9 +147,8 @@ static uint64_t allocations_of(const setup *s, const char *path, uint32_t times)
 
 TEST(memory_does_not_grow_with_the_rows)
 {
-    char path[300];
     OPEN(setup, s, "{data: {format: libsvm, shuffle: 1000, readers: 2}}");
-    (void)snprintf(path, sizeof path, "%s/rows", s.dir);
+    PATH_IN(path, s.dir, "rows");
     uint64_t few = allocations_of(&s, path, 5);
     uint64_t many = allocations_of(&s, path, 50);
     /* threads differ in how many blocks are on their way at once; nothing comes on top per row */

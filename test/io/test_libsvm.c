@@ -3,7 +3,6 @@
 #include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 static const char one_slot[] = "{data: {format: libsvm}}";
 

@@ -1,5 +1,4 @@
 /* test_localize.c - keys go in as read and come out once each, owner by owner. */
-#include "base/core/alloc.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
 #include "io/localize/localize.h"

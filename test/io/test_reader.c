@@ -1,7 +1,5 @@
 /* test_reader.c - the stream of batches: the same whatever the threads, and from any point on. */
-#include "io/read/reader.h"
 
-#include "base/core/alloc.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
 #include "io/rows/rows.h"
@@ -433,9 +431,7 @@ static uint64_t checksum(setup *s, const char *path, uint32_t epoch)
         }
         tn_reader_recycle(reader, batch);
     }
-    if (status != TN_END) {
-        fail_msg("%s", s->err.text);
-    }
+    fail_if(status != TN_END, "%s", s->err.text);
     return sum;
 }
 

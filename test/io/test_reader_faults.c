@@ -1,7 +1,5 @@
 /* test_reader_faults.c - bad records, files that cannot be read, and inputs that never end. */
-#include "base/core/alloc.h"
 #include "base/thread/threads.h"
-#include "io/read/reader.h"
 #include "setup.h"
 #include "support/test.h"
 
@@ -191,9 +189,8 @@ TEST(a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped)
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     tn_thread *writer = NULL;
-    char path[300];
     OPEN(setup, s, "{data: {format: libsvm}}");
-    (void)snprintf(path, sizeof path, "%s/pipe", s.dir);
+    PATH_IN(path, s.dir, "pipe");
     assert_int_equal(mkfifo(path, 0600), 0);
     const char *paths = path;
     const tn_reader_opts opts = {.paths = {1, &paths}, .batch_rows = 1, .prefetch = 1};

@@ -1,7 +1,5 @@
 /* test_schema.c - slots resolved, contradictions found, and the rules of whole slots. */
-#include "io/schema/schema.h"
 
-#include "base/core/alloc.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
 #include "config/field.h"
@@ -241,9 +239,7 @@ TEST(what_is_no_date_is_a_fault_in_every_type)
         for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
             (void)snprintf(text, sizeof text, "label,a\n0,%s\n", wrong[i]);
             const char *said = setup_fault(&s, text);
-            if (strstr(said, "expected a date") == NULL) {
-                fail_msg("%s %s: %s", types[k], wrong[i], said);
-            }
+            fail_if(strstr(said, "expected a date") == NULL, "%s %s: %s", types[k], wrong[i], said);
         }
         setup_close(&s);
     }

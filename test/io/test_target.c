@@ -3,7 +3,6 @@
 
 #include "config/tree.h"
 #include "io/read/schema_inference.h"
-#include "io/schema/schema.h"
 #include "io/setup.h"
 #include "support/test.h"
 

@@ -1,8 +1,6 @@
 /* test_token_vectors.c - signs of many tokens at once are those of one token at a time. */
-#include "base/core/alloc.h"
 #include "base/core/number.h"
 #include "base/math/key.h"
-#include "base/math/rng.h"
 #include "io/text/token_vectors.h"
 #include "support/test.h"
 
@@ -69,10 +67,9 @@ static void compare(signs run, bool hex, size_t longest, const char *digits, siz
             uint64_t want = 0;
             bool good = plainly(&w, i, hex, longest, &want);
             good_ones += good;
-            if (good != (lanes.bad[i] == 0) || (good && lanes.sign[i] != want)) {
-                fail_msg("round %llu, token '%.*s'", (unsigned long long)round, (int)w.size[i],
-                         w.text + w.end[i] - w.size[i]);
-            }
+            fail_if(good != (lanes.bad[i] == 0) || (good && lanes.sign[i] != want),
+                    "round %llu, token '%.*s'", (unsigned long long)round, (int)w.size[i],
+                    w.text + w.end[i] - w.size[i]);
         }
     }
     assert_true(good_ones > 1000);

@@ -8,9 +8,7 @@ static void check(const char *text, const char *parts)
     tn_uri u;
     tn_error err = {0};
     tn_text got CLEANUP(tn_text_done) = {0};
-    if (tn_uri_read(&u, text, &err) != TN_OK) {
-        fail_msg("%s: %s", text, err.text);
-    }
+    fail_if(tn_uri_read(&u, text, &err) != TN_OK, "%s: %s", text, err.text);
     tn_text_addf(&got, "%.*s|%.*s|%.*s|%.*s", (int)u.scheme.size, u.scheme.data, (int)u.host.size,
                  u.host.data, (int)u.path.size, u.path.data, (int)u.query.size, u.query.data);
     assert_string_equal(tn_text_str(&got), parts);

@@ -24,9 +24,7 @@ static void check(void **state, const char *from, const char *line, const char *
 {
     datasets *d = *state;
     const char *got = datasets_line(d, from, line, to, 0);
-    if (strcmp(got, expected) != 0) {
-        fail_msg("expected '%s', got '%s' (%s)", expected, got, d->err.text);
-    }
+    fail_if(strcmp(got, expected) != 0, "expected '%s', got '%s' (%s)", expected, got, d->err.text);
 }
 
 static void check_refused(void **state, const char *from, const char *line, const char *to,
@@ -34,9 +32,8 @@ static void check_refused(void **state, const char *from, const char *line, cons
 {
     datasets *d = *state;
     assert_string_equal(datasets_line(d, from, line, to, 0), "");
-    if (strstr(d->err.text, why) == NULL && strstr(tn_text_str(&d->diag.text), why) == NULL) {
-        fail_msg("'%s' does not say '%s'", d->err.text, why);
-    }
+    fail_if(strstr(d->err.text, why) == NULL && strstr(tn_text_str(&d->diag.text), why) == NULL,
+            "'%s' does not say '%s'", d->err.text, why);
 }
 
 #define SVM "{data: {format: libsvm}}"

@@ -1,7 +1,6 @@
 /* test_calibrator.c - Platt's sigmoid and isotonic regression against V25. */
 #include "metrics/calibrator.h"
 
-#include "base/core/arena.h"
 #include "base/math/fmath.h"
 #include "metrics/v21.h"
 #include "support/test.h"

@@ -2,7 +2,6 @@
 #include "metrics/intervals.h"
 
 #include "base/math/fmath.h"
-#include "base/math/rng.h"
 #include "metrics/v21.h"
 #include "support/test.h"
 

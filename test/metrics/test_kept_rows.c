@@ -1,7 +1,6 @@
 /* test_kept_rows.c - rows kept one by one: order, numbers, limits. */
 #include "metrics/kept_rows.h"
 
-#include "base/math/rng.h"
 #include "support/test.h"
 
 #include <float.h>

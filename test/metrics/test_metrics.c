@@ -1,6 +1,5 @@
 /* test_metrics.c - every metric against its vector, and what integers promise: any order, one
  * result. */
-#include "metrics/metrics.h"
 
 #include "metrics/metrics_state.h"
 #include "metrics/v21.h"

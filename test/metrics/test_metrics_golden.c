@@ -2,7 +2,6 @@
  * (test/golden/README.md: PyTorch in float64). */
 #include "metrics/v21.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 CLOSER(tn_metrics_free);
 
@@ -45,9 +44,8 @@ static size_t read_table(const char *name, const char *file, size_t skip, size_t
 static void assert_near(double got, double want, const char *name, const char *what)
 {
     const double tolerance = strncmp(what, "auc", 3) == 0 ? 1e-9 : 4e-8;
-    if (!(fabs(got - want) <= tolerance * fmax(1, fabs(want)))) {
-        fail_msg("%s %s: got %.12g, want %.12g", name, what, got, want);
-    }
+    fail_if(!(fabs(got - want) <= tolerance * fmax(1, fabs(want))), "%s %s: got %.12g, want %.12g",
+            name, what, got, want);
 }
 
 static void check_epoch(const char *name, const tn_scored *weighted, const double *want)

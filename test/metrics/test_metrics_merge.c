@@ -1,8 +1,5 @@
 /* test_metrics_merge.c - what integers promise: any order and any parts, one result. */
-#include "base/core/alloc.h"
 #include "base/math/fmath.h"
-#include "base/math/rng.h"
-#include "metrics/metrics.h"
 #include "metrics/metrics_state.h"
 #include "metrics/v21.h"
 #include "support/mallocs.h"

@@ -1,8 +1,6 @@
 /* test_metrics_pack.c - totals of peers whatever the network does to their reports. */
 #include "metrics/metrics_pack.h"
 
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "metrics/v21.h"
 #include "support/test.h"
 

@@ -3,7 +3,6 @@
 #include "metrics/metrics_state.h"
 
 #include "base/math/fmath.h"
-#include "base/math/rng.h"
 #include "support/test.h"
 
 enum { MANY = 200000 };
@@ -15,10 +14,9 @@ static void assert_term(uint32_t row, tn_sum k, double x)
 {
     double got = (double)tn_score_term(&block, k, row);
     double want = rint(x * 0x1p32);
-    if (!(fabs(got - want) <= 1 + want * 0x1p-50)) {
-        fail_msg("term %u of z %a, y %g, w %g: got %.17g, want %.17g", (unsigned)k, block.z[row],
-                 block.y[row], block.w[row], got, want);
-    }
+    fail_if(!(fabs(got - want) <= 1 + want * 0x1p-50),
+            "term %u of z %a, y %g, w %g: got %.17g, want %.17g", (unsigned)k, block.z[row],
+            block.y[row], block.w[row], got, want);
 }
 
 static void check_block(const tn_scored *rows, uint32_t from)

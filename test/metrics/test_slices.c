@@ -1,8 +1,6 @@
 /* test_slices.c - metrics per value: each equals those of its rows alone, memory is bounded. */
 #include "metrics/slices.h"
 
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "metrics/v21.h"
 #include "support/test.h"
 

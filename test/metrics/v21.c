@@ -25,9 +25,7 @@ void v21_init(v21 *v)
 
 void assert_close(double got, double want)
 {
-    if (!(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)))) {
-        fail_msg("got %.12g, want %.12g", got, want);
-    }
+    fail_if(!(fabs(got - want) <= 1e-6 * fmax(1, fabs(want))), "got %.12g, want %.12g", got, want);
 }
 
 tn_metrics *metrics_of(const tn_metrics_opts *opts, const tn_scored *rows)

@@ -3,7 +3,6 @@
 #include "base/core/text.h"
 #include "config/tree.h"
 #include "models/modelkit.h"
-#include "nn/graph/params.h"
 #include "support/test.h"
 
 #define LIST(blocks, layers)                                                                       \
@@ -17,9 +16,7 @@
 static void open_list(kit *k, const char *list)
 {
     kit_init(k, 3, 4, 1);
-    if (!kit_list(k, list) || !kit_build(k)) {
-        fail_msg("%s: %s", list, tn_text_str(&k->diag.text));
-    }
+    fail_if(!kit_list(k, list) || !kit_build(k), "%s: %s", list, tn_text_str(&k->diag.text));
 }
 
 /* The layers that are built, as they are printed. */
@@ -57,9 +54,7 @@ static void has_nodes(const kit *k, const char *const *names)
 {
     uint32_t n = 0;
     for (; names[n] != NULL; n++) {
-        if (tn_params_find(k->params, names[n]) == NULL) {
-            fail_msg("no parameter '%s'", names[n]);
-        }
+        fail_if(tn_params_find(k->params, names[n]) == NULL, "no parameter '%s'", names[n]);
     }
     assert_int_equal(tn_params_count(k->params), n);
 }
@@ -140,9 +135,8 @@ static void refuses(const char *list, const char *fault)
     kit k CLEANUP(kit_done);
     kit_init(&k, 3, 4, 1);
     bool good = kit_list(&k, list) && kit_build(&k);
-    if (good || strstr(tn_text_str(&k.diag.text), fault) == NULL) {
-        fail_msg("%s\nwant: %s\ngot: %s", list, fault, tn_text_str(&k.diag.text));
-    }
+    fail_if(good || strstr(tn_text_str(&k.diag.text), fault) == NULL, "%s\nwant: %s\ngot: %s", list,
+            fault, tn_text_str(&k.diag.text));
 }
 
 TEST(faults_of_uses_are_named)

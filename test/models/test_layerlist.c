@@ -9,9 +9,8 @@ static void refuses(const char *list, const char *fault)
     kit k CLEANUP(kit_done);
     kit_init(&k, 3, 4, 1);
     bool good = kit_list(&k, list) && kit_build(&k);
-    if (good || strstr(tn_text_str(&k.diag.text), fault) == NULL) {
-        fail_msg("%s\nwant: %s\ngot: %s", list, fault, tn_text_str(&k.diag.text));
-    }
+    fail_if(good || strstr(tn_text_str(&k.diag.text), fault) == NULL, "%s\nwant: %s\ngot: %s", list,
+            fault, tn_text_str(&k.diag.text));
 }
 
 #define INPUTS "{type: graph, inputs: {wide: {embed: all, dim: 1}, deep: {embed: all}}, "

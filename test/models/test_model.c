@@ -8,9 +8,7 @@ static uint64_t dense_params(uint32_t slots, uint32_t dim, const char *model)
 {
     kit k CLEANUP(kit_done);
     kit_init(&k, slots, dim, 0);
-    if (!kit_list(&k, model) || !kit_build(&k)) {
-        fail_msg("%s", tn_text_str(&k.diag.text));
-    }
+    fail_if(!kit_list(&k, model) || !kit_build(&k), "%s", tn_text_str(&k.diag.text));
     uint64_t n = tn_params_trained(k.params);
     return n;
 }
@@ -124,10 +122,9 @@ TEST(what_does_not_fit_a_model_is_said)
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         kit k CLEANUP(kit_done);
         kit_init(&k, 3, 4, 0);
-        if ((kit_list(&k, wrong[i][0]) && kit_build(&k)) ||
-            strstr(tn_text_str(&k.diag.text), wrong[i][1]) == NULL) {
-            fail_msg("%s: %s", wrong[i][0], tn_text_str(&k.diag.text));
-        }
+        fail_if((kit_list(&k, wrong[i][0]) && kit_build(&k)) ||
+                    strstr(tn_text_str(&k.diag.text), wrong[i][1]) == NULL,
+                "%s: %s", wrong[i][0], tn_text_str(&k.diag.text));
     }
 }
 
@@ -279,9 +276,8 @@ TEST(a_printed_list_builds_the_same_parameters)
             tn_tree_print_flow(&text, t);
             tn_text_adds(&text, t->next != NULL ? ", " : "}");
         }
-        if (!kit_list(&b, tn_text_str(&text)) || !kit_build(&b)) {
-            fail_msg("%s\n%s", tn_text_str(&text), tn_text_str(&b.diag.text));
-        }
+        fail_if(!kit_list(&b, tn_text_str(&text)) || !kit_build(&b), "%s\n%s", tn_text_str(&text),
+                tn_text_str(&b.diag.text));
         assert_int_equal(tn_params_count(a.params), tn_params_count(b.params));
         for (uint32_t k = 0; k < tn_params_count(a.params); k++) {
             const tn_param_slice *p = tn_params_get(a.params, k);

@@ -2,7 +2,6 @@
  * left of them, what stays as it is, and that no bit changes. */
 #include "models/modelkit.h"
 #include "nn/graph/graphcore.h"
-#include "nn/graph/params.h"
 #include "nn/loss/loss.h"
 #include "nn/op/ops.h"
 #include "support/test.h"
@@ -15,20 +14,18 @@ static const char *const head = "{type: graph, inputs: {x: {numeric: all}}, laye
 static void open_list(kit *k, const char *layers, const tn_graph_opts *opts)
 {
     tn_text list = {0};
-    tn_error err = {0};
     kit_init(k, 1, 4, NUMERIC);
     k->opts = *opts;
     k->opts.max_rows = ROWS;
     tn_text_addf(&list, "%s%s], output: z}", head, layers);
-    if (!kit_list(k, tn_text_str(&list)) || !kit_build(k)) {
-        fail_msg("%s: %s", layers, tn_text_str(&k->diag.text));
-    }
+    fail_if(!kit_list(k, tn_text_str(&list)) || !kit_build(k), "%s: %s", layers,
+            tn_text_str(&k->diag.text));
     tn_text_done(&list);
     tn_wanted wanted = {.logit = k->made.logit};
     if (opts->train) {
         wanted.loss = tn_apply(k->graph, &tn_loss_mse.op, "loss", TN_IN(k->made.logit), NULL);
     }
-    assert_int_equal(tn_graph_finish(k->graph, &wanted, &err), TN_OK);
+    assert_int_equal(tn_graph_finish(k->graph, &wanted, NULL), TN_OK);
     tn_params_init(k->params, 3);
 }
 
@@ -108,9 +105,7 @@ TEST(what_is_not_equal_stays)
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         const uint32_t n = count_of(lists[i].layers, lists[i].train);
-        if (n != lists[i].nodes) {
-            fail_msg("%s: %u nodes, not %u", lists[i].layers, n, lists[i].nodes);
-        }
+        fail_if(n != lists[i].nodes, "%s: %u nodes, not %u", lists[i].layers, n, lists[i].nodes);
     }
 }
 
@@ -215,9 +210,7 @@ TEST(a_step_has_the_same_bits_with_and_without_them)
         run_step(same[i][0], &out[0]);
         run_step(same[i][1], &out[1]);
         assert_int_equal(out[0].size, out[1].size);
-        if (memcmp(out[0].data, out[1].data, out[0].size) != 0) {
-            fail_msg("other bits: %s", same[i][1]);
-        }
+        fail_if(memcmp(out[0].data, out[1].data, out[0].size) != 0, "other bits: %s", same[i][1]);
         tn_text_done(&out[0]);
         tn_text_done(&out[1]);
     }

@@ -1,9 +1,7 @@
 /* bags.c - see bags.h. */
 #include "nn/bags.h"
 
-#include "base/core/alloc.h"
 #include "base/keys/record.h"
-#include "base/math/rng.h"
 #include "nn/near.h"
 #include "support/test.h"
 
@@ -136,9 +134,8 @@ static void check_gaps(const bags *b, const tn_bags_run *run)
         for (uint32_t k = 0; k < b->sparse.n_blocks; k++) {
             inside |= b->block[k].from <= i && i < b->block[k].to;
         }
-        if (!inside && (b->grads[i] < untouched || b->grads[i] > untouched)) {
-            fail_msg("dim %u: float %u of no block was written to", run->dim, i);
-        }
+        fail_if(!inside && (b->grads[i] < untouched || b->grads[i] > untouched),
+                "dim %u: float %u of no block was written to", run->dim, i);
     }
 }
 

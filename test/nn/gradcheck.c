@@ -1,7 +1,6 @@
 /* gradcheck.c - see gradcheck.h. Central differences, every entry. */
 #include "nn/gradcheck.h"
 
-#include "base/core/alloc.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/graphcore.h"
 #include "support/test.h"

@@ -1,5 +1,4 @@
 /* loops_avx2.c - the loops over pairs of vectors, with AVX2. */
-#include "nn/loopsets.h"
 
 #if defined(__x86_64__) && defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)

@@ -1,5 +1,4 @@
 /* loops_avx512.c - the loops over pairs of vectors, with AVX512F. */
-#include "nn/loopsets.h"
 
 #if defined(__x86_64__) && defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f"))), apply_to = function)

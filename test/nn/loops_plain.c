@@ -1,5 +1,4 @@
 /* loops_plain.c - the loops over pairs of vectors, for every processor. */
-#include "nn/loopsets.h"
 
 #define TN_LOOPSET(name) tn_loops_plain_##name
 #include "nn/loopsetbody.h"

@@ -5,9 +5,7 @@
 
 void tn_assert_value(double got, double want)
 {
-    if (!(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)))) {
-        fail_msg("%.9g instead of %.9g", got, want);
-    }
+    fail_if(!(fabs(got - want) <= 1e-6 * fmax(1, fabs(want))), "%.9g instead of %.9g", got, want);
 }
 
 void tn_assert_near(const char *what, const tn_node *n, const tn_real *matrix, const double *want)
@@ -16,9 +14,8 @@ void tn_assert_near(const char *what, const tn_node *n, const tn_real *matrix, c
         for (size_t c = 0; c < n->shape.cols; c++) {
             double got = (double)matrix[r * n->stride + c];
             double w = want[r * n->shape.cols + c];
-            if (!(fabs(got - w) <= 1e-6 * fmax(1, fabs(w)))) {
-                fail_msg("%s [%zu][%zu]: %.9g instead of %.9g", what, r, c, got, w);
-            }
+            fail_if(!(fabs(got - w) <= 1e-6 * fmax(1, fabs(w))),
+                    "%s [%zu][%zu]: %.9g instead of %.9g", what, r, c, got, w);
         }
     }
 }

@@ -1,9 +1,7 @@
 /* nets.c - see nets.h. */
 #include "nn/nets.h"
 
-#include "base/core/alloc.h"
 #include "base/keys/record.h"
-#include "base/math/rng.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/params.h"
 #include "nn/loss/loss.h"

@@ -1,14 +1,10 @@
 /* test_embed.c - the short ways of pooling and of its gradient have the bits of the long ones;
  * gradients of rows have the same bits however the rows are cut into blocks. */
-#include "base/core/alloc.h"
 #include "base/keys/record.h"
-#include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "nn/bags.h"
 #include "nn/embed/embedlist.h"
-#include "nn/graph/embed.h"
 #include "nn/near.h"
-#include "nn/op/ops.h"
 #include "support/test.h"
 
 CLOSER(tn_graph_free);
@@ -256,18 +252,16 @@ static void check_cuts(tn_bags_run run, const tn_real *want, const tn_op *as, tn
         run.team = way % 2 == 1 ? team : NULL;
         tn_real *got FREED(tn_free) = tn_bags_step(&run, &n, &op);
         assert_true(as == NULL || op == as);
-        if (memcmp(want, got, n * sizeof *got) != 0) {
-            fail_msg("dim %u, mixed %u, shared %u, cut %u, team %u: other bits", run.dim, run.mixed,
-                     run.shared, run.cut, way % 2);
-        }
+        fail_if(memcmp(want, got, n * sizeof *got) != 0,
+                "dim %u, mixed %u, shared %u, cut %u, team %u: other bits", run.dim, run.mixed,
+                run.shared, run.cut, way % 2);
     }
 }
 
 static tn_team *team_of_three(void)
 {
     tn_team *team = NULL;
-    tn_error err = {0};
-    assert_int_equal(tn_team_open(&team, 3, &err), TN_OK);
+    assert_int_equal(tn_team_open(&team, 3, NULL), TN_OK);
     return team;
 }
 

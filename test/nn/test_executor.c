@@ -1,10 +1,8 @@
 /* test_executor.c - the loss and its gradient over one batch, or over a part of a joint one. */
-#include "base/core/alloc.h"
 #include "near.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/params.h"
 #include "nn/loss/loss.h"
-#include "nn/op/ops.h"
 #include "support/test.h"
 
 enum { ROWS = 6, COLS = 2, MODES = 3 };

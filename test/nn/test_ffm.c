@@ -1,5 +1,4 @@
 /* test_ffm.c - field-aware and field-weighted pairs: vectors of numerics.md, plain loops. */
-#include "base/core/alloc.h"
 #include "base/keys/record.h"
 #include "base/thread/team.h"
 #include "config/diag.h"
@@ -8,7 +7,6 @@
 #include "nn/graph/params.h"
 #include "nn/layer/layers.h"
 #include "nn/near.h"
-#include "nn/op/ops.h"
 #include "support/test.h"
 
 CLOSER(tn_graph_free);
@@ -81,9 +79,8 @@ static void check_forward(const tn_node *y, const tn_ffm_attr *a)
             }
         }
     }
-    if (!(fabs((double)*y->val - want) <= 1e-6 * a->fields * a->fields)) {
-        fail_msg("%u fields, k %u: %.9g instead of %.9g", a->fields, a->dim, (double)*y->val, want);
-    }
+    fail_if(!(fabs((double)*y->val - want) <= 1e-6 * a->fields * a->fields),
+            "%u fields, k %u: %.9g instead of %.9g", a->fields, a->dim, (double)*y->val, want);
 }
 
 static void check_backward(const tn_node *x, const tn_ffm_attr *a)
@@ -142,8 +139,7 @@ static double layer_of_values(uint32_t k, bool within_slot, bool normalise)
         .name = "y", .in = &x, .n_in = 1, .opts = &opts, .at = &origin, .diag = &diag};
     tn_node *y = tn_layer_ffm.build(&net, &args);
     assert_non_null(y);
-    tn_error err = {0};
-    assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
+    assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, NULL), TN_OK);
     tn_forward(g, &(tn_graph_feed){.rows = 1, .sparse = &sparse});
     double value = (double)*y->val;
     return value;
@@ -300,10 +296,9 @@ TEST(training_needs_no_matrix)
             assert_true(fabs((double)(y[r] - want[r])) < 1e-4);
         }
         for (uint32_t j = 0; j < b->floats; j++) {
-            if (!(fabs((double)(a->grads[j] - b->grads[j])) < 1e-4)) {
-                fail_msg("case %u: gradient %u is %g instead of %g", i, j, (double)a->grads[j],
-                         (double)b->grads[j]);
-            }
+            fail_if(!(fabs((double)(a->grads[j] - b->grads[j])) < 1e-4),
+                    "case %u: gradient %u is %g instead of %g", i, j, (double)a->grads[j],
+                    (double)b->grads[j]);
         }
     }
 }
@@ -314,10 +309,9 @@ TEST(threads_and_blocks_do_not_change_a_bit)
     batch *b FREED(tn_free) = tn_alloc(1, sizeof *b, "a batch");
     for (uint32_t i = 0; i < 4 * CUTS; i++) {
         tn_team *team FREED(tn_team_close) = NULL;
-        tn_error err = {0};
         tn_real y[ROWS];
         tn_real want[ROWS];
-        assert_int_equal(tn_team_open(&team, 2 + i / 2 % 2 * 2, &err), TN_OK);
+        assert_int_equal(tn_team_open(&team, 2 + i / 2 % 2 * 2, NULL), TN_OK);
         fill_batch(a, SLOTS * 4, i % 2 == 1, (cut)(i / 4));
         fill_batch(b, SLOTS * 4, i % 2 == 1, TOGETHER);
         run_graph(a, 4, &(tn_graph_opts){.team = team}, y);
@@ -331,9 +325,8 @@ TEST(gradients_that_are_not_finite_are_told)
 {
     batch *b FREED(tn_free) = tn_alloc(1, sizeof *b, "a batch");
     tn_team *team FREED(tn_team_close) = NULL;
-    tn_error err = {0};
     tn_real y[ROWS];
-    assert_int_equal(tn_team_open(&team, 2, &err), TN_OK);
+    assert_int_equal(tn_team_open(&team, 2, NULL), TN_OK);
     for (uint32_t i = 0; i < 4 * CUTS; i++) {
         fill_batch(b, SLOTS * 4, i % 2 == 1, (cut)(i / 4));
         b->dy[ROWS - 1] = i % 4 < 2 ? -(double)INFINITY : (double)NAN;

@@ -1,7 +1,5 @@
 /* test_gemm.c - matrix products against three loops, in every shape that takes another road. */
-#include "base/core/alloc.h"
 #include "base/core/failpoint.h"
-#include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "nn/gemm/gemm.h"
 #include "nn/gemm/kernels.h"
@@ -28,8 +26,7 @@ static tn_real *random_matrix(uint64_t seed)
 static buffers new_buffers(void)
 {
     buffers x = {random_matrix(1), random_matrix(2), random_matrix(3), random_matrix(3), {0}};
-    tn_error err = {0};
-    assert_int_equal(tn_products_find(&x.by, TN_PRODUCTS_AUTO, &err), TN_OK);
+    assert_int_equal(tn_products_find(&x.by, TN_PRODUCTS_AUTO, NULL), TN_OK);
     return x;
 }
 
@@ -73,11 +70,9 @@ static void check(buffers *x, tn_dims d, bool transposed, bool add)
                 want = reference(x, d, s, i, j, transposed) + (add ? old : 0);
             }
             double tolerance = j < d.n ? 1e-5 * sqrt((double)d.k) : 0;
-            if (!(fabs((double)x->c[i * s.c + j] - want) <= tolerance)) {
-                fail_msg("%s [%zu x %zu x %zu]%s: [%zu][%zu] is %g instead of %g", x->by.name, d.m,
-                         d.n, d.k, transposed ? " transposed" : "", i, j, (double)x->c[i * s.c + j],
-                         want);
-            }
+            fail_if(!(fabs((double)x->c[i * s.c + j] - want) <= tolerance),
+                    "%s [%zu x %zu x %zu]%s: [%zu][%zu] is %g instead of %g", x->by.name, d.m, d.n,
+                    d.k, transposed ? " transposed" : "", i, j, (double)x->c[i * s.c + j], want);
         }
     }
 }
@@ -342,12 +337,11 @@ static void multiply_tile(void *job, uint32_t tile)
 TEST(threads_may_multiply_at_once)
 {
     enum { TILES = 32 };
-    tn_error err = {0};
     tn_team *team FREED(tn_team_close) = NULL;
     tn_products way[5];
     buffers x CLEANUP(free_buffers) = new_buffers();
     uint32_t n_ways = all_ways(way);
-    assert_int_equal(tn_team_open(&team, 4, &err), TN_OK);
+    assert_int_equal(tn_team_open(&team, 4, NULL), TN_OK);
     shared_job job = {&x, x.c};
     for (uint32_t times = 0; times < 20 * n_ways; times++) {
         x.by = way[times % n_ways];

@@ -1,9 +1,7 @@
 /* test_loopsets.c - pairs of vectors have the same bits with every set of instructions. */
 #include "nn/loopsets.h"
 
-#include "base/core/alloc.h"
 #include "base/keys/record.h"
-#include "base/math/rng.h"
 #include "nn/graph/graphcore.h"
 #include "support/test.h"
 
@@ -52,9 +50,8 @@ typedef struct pairs {
 /* Forward and backward of y = op(x), and x, whose gradient is kept. */
 static tn_graph *finished(tn_graph *g, tn_node *y, tn_node *factor)
 {
-    tn_error err = {0};
     tn_node *loss = tn_apply(g, &tn_op_mul, "loss", TN_IN(y, factor), NULL);
-    assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y, .loss = loss}, &err), TN_OK);
+    assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y, .loss = loss}, NULL), TN_OK);
     fill(factor->val, g->opts.max_rows, 4);
     return g;
 }
@@ -89,9 +86,8 @@ TEST(field_aware_pairs)
         uint32_t k = widths[i % 6];
         for (uint32_t s = 0; s < n_sets; s++) {
             run_pairs(set[s], n, k, &p[s]);
-            if (!same(&p[s], &p[0], sizeof *p)) {
-                fail_msg("%s, %u fields, k %u: other bits", set[s]->name, n, k);
-            }
+            fail_if(!same(&p[s], &p[0], sizeof *p), "%s, %u fields, k %u: other bits", set[s]->name,
+                    n, k);
         }
     }
 }
@@ -163,9 +159,7 @@ TEST(pairs_of_sums)
             for (uint32_t c = 0; c < CUTS; c++) {
                 right &= same(f[s].grads[c], f[0].grads[0], bytes);
             }
-            if (!right) {
-                fail_msg("%s, dim %u: other bits", set[s]->name, dims[i]);
-            }
+            fail_if(!right, "%s, dim %u: other bits", set[s]->name, dims[i]);
         }
     }
 }

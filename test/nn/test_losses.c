@@ -1,7 +1,5 @@
 /* test_losses.c - losses of classes, numbers and pairs against the vectors of numerics.md, section
  * 4, and against sums made by hand. Their gradients are checked with all others in test_ops.c. */
-#include "base/core/alloc.h"
-#include "base/core/arena.h"
 #include "base/math/key.h"
 #include "config/diag.h"
 #include "config/field.h"
@@ -31,21 +29,20 @@ typedef struct rows {
 static trial run(const tn_loss *loss, const char *options, const rows *r, tn_reduction reduction)
 {
     trial t;
-    tn_error err = {0};
-    tn_diag diag = {0};
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_diag diag CLEANUP(tn_diag_done) = {0};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     const tn_binder b = {.arena = arena, .diag = &diag};
     const tn_yaml_in in = {.text = options, .size = strlen(options), .source = "options"};
-    void *opts = tn_alloc(1, loss->choice.size + 1, "options");
+    void *opts FREED(tn_free) = tn_alloc(1, loss->choice.size + 1, "options");
     if (loss->choice.fields != NULL) {
         tn_fields_bind(&b, loss->choice.fields, tn_yaml_read(arena, &diag, &in), opts);
     }
-    assert_int_equal(tn_diag_check(&diag, &err), TN_OK);
+    assert_int_equal(tn_diag_check(&diag, NULL), TN_OK);
     t.g =
         tn_graph_new(&(tn_graph_opts){.max_rows = ROWS_MAX, .train = true, .reduction = reduction});
     t.z = tn_input(t.g, "z", 1, true);
     t.l = tn_apply(t.g, &loss->op, "loss", TN_IN(t.z), opts);
-    assert_int_equal(tn_graph_finish(t.g, &(tn_wanted){.logit = t.z, .loss = t.l}, &err), TN_OK);
+    assert_int_equal(tn_graph_finish(t.g, &(tn_wanted){.logit = t.z, .loss = t.l}, NULL), TN_OK);
     t.z->shape.rows = r->n;
     t.l->shape.rows = r->n;
     tn_put(t.z, r->z);
@@ -53,9 +50,6 @@ static trial run(const tn_loss *loss, const char *options, const rows *r, tn_red
                         .rows = r->n, .label = r->label, .weight = r->weight, .group = r->group});
     t.loss = tn_graph_loss(t.g);
     tn_backward(t.g);
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
-    tn_free(opts);
     return t;
 }
 

@@ -33,19 +33,14 @@ static void check(const tn_op *op, const tn_graph_opts *opts, bool training)
     tn_check_open(&c, example, opts, SEED);
     c.feed.info.training = training;
     double error = tn_check_differences(&c, &n_entries);
-    if (error > tolerance) {
-        fail_msg("%s: gradient is off by %g (seed %d)", op->name, error, SEED);
-    }
+    fail_if(error > tolerance, "%s: gradient is off by %g (seed %d)", op->name, error, SEED);
     if (has_backward(op)) {
         assert_true(n_entries > 0);
         bool is_layout = !opts->no_passes && (op->layout.joins || op->layout.part != NULL);
-        if (!is_layout && !tn_check_doubles(&c)) {
-            fail_msg("%s: backward does not add to gradients", op->name);
-        }
+        fail_if(!is_layout && !tn_check_doubles(&c), "%s: backward does not add to gradients",
+                op->name);
     }
-    if (tn_check_strays(&c) > 0) {
-        fail_msg("%s: writes outside of its matrices", op->name);
-    }
+    fail_if(tn_check_strays(&c) > 0, "%s: writes outside of its matrices", op->name);
     tn_check_close(&c);
 }
 
@@ -118,9 +113,7 @@ TEST(a_net_of_layers_has_the_gradients_of_the_differences)
         tn_check_open(&c, chain_of_layers,
                       &(tn_graph_opts){.train = true, .no_passes = no_passes == 1}, SEED);
         double error = tn_check_differences(&c, &n_entries);
-        if (error > tolerance) {
-            fail_msg("gradient is off by %g", error);
-        }
+        fail_if(error > tolerance, "gradient is off by %g", error);
         assert_true(n_entries > 200);
         tn_check_close(&c);
     }

@@ -4,7 +4,6 @@
 #include "nn/graph/peer_column_stats.h"
 #include "nn/loss/loss.h"
 #include "nn/near.h"
-#include "nn/op/ops.h"
 #include "support/test.h"
 
 #include <pthread.h>

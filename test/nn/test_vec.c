@@ -70,9 +70,7 @@ TEST(rows_of_an_area_are_done_alike)
 static void check(const char *name, double x, double got, double want, double tolerance)
 {
     double error = fabs(got - want) / fmax(fabs(want), 1e-30);
-    if (!(error <= tolerance)) {
-        fail_msg("%s(%g) = %.9g instead of %.9g", name, x, got, want);
-    }
+    fail_if(!(error <= tolerance), "%s(%g) = %.9g instead of %.9g", name, x, got, want);
 }
 
 TEST(functions_are_exact_to_a_few_ulp)

@@ -6,9 +6,7 @@
 
 void assert_near(double got, double want)
 {
-    if (!(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)))) {
-        fail_msg("%.9f is not %.9f", got, want);
-    }
+    fail_if(!(fabs(got - want) <= 1e-6 * fmax(1, fabs(want))), "%.9f is not %.9f", got, want);
 }
 
 void drive_begin(drive *x, tn_arena *arena, const char *optim, const char *options)

@@ -48,9 +48,7 @@ static void *bind(tn_arena *arena, const tn_choice *choice, const char *options)
     tn_binder binder = {.arena = arena, .diag = &diag};
     void *opts = tn_arena_alloc(arena, 1, choice->size, _Alignof(max_align_t));
     tn_fields_bind(&binder, choice->fields, map_of(arena, options), opts);
-    if (diag.n_errors > 0) {
-        fail_msg("options of %s: %s", choice->name, diag.text.data);
-    }
+    fail_if(diag.n_errors > 0, "options of %s: %s", choice->name, diag.text.data);
     return opts;
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/core/failpoint.h"
 #include "base/keys/keyset.h"
-#include "support/tmpdir.h"
 
 /* The second has 4 weights, and states of 7 words and of one. */
 static const tn_row_record record[2] = {
@@ -50,12 +49,11 @@ const tn_row_view golden_row = {.key = 0x92aaad35a1c6c079,
 
 void write_golden(const char *path, tn_snapshot_done *done)
 {
-    tn_error err = {0};
     tn_snapshot_writer *w = NULL;
-    assert_int_equal(tn_snapshot_create(&w, path, &golden_head, &err), TN_OK);
-    assert_int_equal(tn_snapshot_begin(w, 586, &err), TN_OK);
-    assert_int_equal(tn_snapshot_add(w, &golden_row, &err), TN_OK);
-    assert_int_equal(tn_snapshot_commit(w, done, &err), TN_OK);
+    assert_int_equal(tn_snapshot_create(&w, path, &golden_head, NULL), TN_OK);
+    assert_int_equal(tn_snapshot_begin(w, 586, NULL), TN_OK);
+    assert_int_equal(tn_snapshot_add(w, &golden_row, NULL), TN_OK);
+    assert_int_equal(tn_snapshot_commit(w, done, NULL), TN_OK);
 }
 
 tn_row_view big_row(uint32_t i, float values[3 + BIG_WORDS])

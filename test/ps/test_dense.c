@@ -1,5 +1,4 @@
 /* test_dense.c - the store of dense weights: runs, state, norms, threads. */
-#include "base/core/alloc.h"
 #include "base/thread/team.h"
 #include "drive.h"
 #include "ps/optim/optim.h"

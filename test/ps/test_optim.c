@@ -142,9 +142,8 @@ static void descend_as_row(const tn_optim *optim, const char *options)
         tn_table_push(t, NULL, &k->set, g, &push, 1);
         assert_int_equal(tn_table_pull(t, NULL, &k->set, w, NULL), TN_OK);
     }
-    if (!(loss_of(DOWN_DIM, w) < .1 * before)) {
-        fail_msg("row %s: %g -> %g", optim->choice.name, before, loss_of(DOWN_DIM, w));
-    }
+    fail_if(!(loss_of(DOWN_DIM, w) < .1 * before), "row %s: %g -> %g", optim->choice.name, before,
+            loss_of(DOWN_DIM, w));
     tn_table_free(t);
 }
 
@@ -166,9 +165,8 @@ static void descend_as_dense(const tn_optim *optim)
             slope_of(DOWN_DIM, w, g);
             tn_dense_push(d, NULL, g, &push, 1);
         }
-        if (!(loss_of(DOWN_DIM, w) < .1 * before)) {
-            fail_msg("dense %s: %g -> %g", optim->choice.name, before, loss_of(DOWN_DIM, w));
-        }
+        fail_if(!(loss_of(DOWN_DIM, w) < .1 * before), "dense %s: %g -> %g", optim->choice.name,
+                before, loss_of(DOWN_DIM, w));
         tn_dense_free(d);
     }
 }
@@ -211,10 +209,9 @@ TEST(no_rule_divides_by_0)
         tn_optim_init(x.rule.optim, x.rule.opts, 2, x.w, x.state);
         for (uint32_t s = 0; s < 5; s++) {
             drive_step(&x, s, 2, grads[s]);
-            if (!(fabsf(x.w[0]) <= 1.0F && fabsf(x.w[1]) <= 10.0F)) {
-                fail_msg("%s %s: %g %g after step %u", rules[i][0], rules[i][1], (double)x.w[0],
-                         (double)x.w[1], s + 1);
-            }
+            fail_if(!(fabsf(x.w[0]) <= 1.0F && fabsf(x.w[1]) <= 10.0F),
+                    "%s %s: %g %g after step %u", rules[i][0], rules[i][1], (double)x.w[0],
+                    (double)x.w[1], s + 1);
         }
     }
 }

@@ -4,8 +4,6 @@
 #include "ps/shard/dense.h"
 #include "ps/shard/ownership.h"
 
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "support/test.h"
 
 CLOSER(tn_shares_free);

@@ -2,7 +2,6 @@
  * between. */
 #include "ps/table/tabledef.h"
 
-#include "base/core/alloc.h"
 #include "onetable.h"
 #include "support/test.h"
 

@@ -1,7 +1,6 @@
 /* test_rowsort.c - rows in key order: keys that are mixed, keys that are not, and equal ones. */
 #include "ps/table/tabledef.h"
 
-#include "base/core/alloc.h"
 #include "base/math/key.h"
 #include "ps/table/row.h"
 #include "support/test.h"

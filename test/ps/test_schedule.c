@@ -6,9 +6,8 @@
 static void assert_factor(const tn_variant *v, uint64_t step, uint64_t steps, double want)
 {
     double got = tn_schedule_factor(v, step, steps);
-    if (!(fabs(got - want) <= 1e-9)) {
-        fail_msg("step %llu: %.12f is not %.12f", (unsigned long long)step, got, want);
-    }
+    fail_if(!(fabs(got - want) <= 1e-9), "step %llu: %.12f is not %.12f", (unsigned long long)step,
+            got, want);
 }
 
 TEST(v20_cosine_after_warmup)

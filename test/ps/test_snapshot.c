@@ -20,8 +20,7 @@ TEST_ON(const shard_place *p, golden_tns_196_bytes)
     tn_snapshot_done done = {0};
     write_golden(p->path, &done);
     tn_map map = {0};
-    tn_error err = {0};
-    assert_int_equal(tn_map_file(&map, p->path, &err), TN_OK);
+    assert_int_equal(tn_map_file(&map, p->path, NULL), TN_OK);
     assert_int_equal(map.size, GOLDEN_BYTES);
     for (size_t i = 0; i < map.size; i++) {
         char two[3];
@@ -50,16 +49,15 @@ TEST_ON(const shard_place *p, golden_tns_is_read_back)
 {
     tn_snapshot_done done = {0};
     write_golden(p->path, &done);
-    tn_error err = {0};
     tn_snapshot *s = NULL;
     tn_row_view row = {0};
-    assert_int_equal(tn_snapshot_open(&s, p->path, &err), TN_OK);
+    assert_int_equal(tn_snapshot_open(&s, p->path, NULL), TN_OK);
     assert_memory_equal(tn_snapshot_head_of(s)->schema, golden_head.schema, 8);
     assert_int_equal(tn_snapshot_head_of(s)->run_id, golden_head.run_id);
     assert_int_equal(tn_snapshot_head_of(s)->step, 12000);
     assert_int_equal(tn_snapshot_head_of(s)->partitions, 1024);
     assert_int_equal(tn_snapshot_rows(s), 1);
-    assert_int_equal(tn_snapshot_read(s, 586, &shard_schema, keep_row, &row, &err), TN_OK);
+    assert_int_equal(tn_snapshot_read(s, 586, &shard_schema, keep_row, &row, NULL), TN_OK);
     assert_int_equal(row.key, golden_row.key);
     assert_int_equal(row.present, 1);
     assert_int_equal(row.last_seen, 7);
@@ -92,14 +90,13 @@ static tn_status compare_row(void *arg, const tn_row_view *row, tn_error *err)
 
 TEST_ON(const shard_place *p, many_rows_come_back_from_many_blocks)
 {
-    tn_error err = {0};
     tn_snapshot_done done = {0};
     uint32_t i = 0;
-    assert_int_equal(write_big_file(p->path, &done, &err), TN_OK);
-    assert_int_equal(read_file(p->path, compare_row, &i, &err), TN_OK);
+    assert_int_equal(write_big_file(p->path, &done, NULL), TN_OK);
+    assert_int_equal(read_file(p->path, compare_row, &i, NULL), TN_OK);
     assert_true(i >= BIG_ROWS - 1 - BIG_ROWS / BIG_PARTITIONS && i <= BIG_ROWS);
     tn_map map = {0};
-    assert_int_equal(tn_map_file(&map, p->path, &err), TN_OK);
+    assert_int_equal(tn_map_file(&map, p->path, NULL), TN_OK);
     assert_int_equal(map.size, done.bytes);
     assert_int_equal(tn_crc32c(0, map.data, map.size), done.crc);
     tn_unmap(&map);
@@ -107,32 +104,30 @@ TEST_ON(const shard_place *p, many_rows_come_back_from_many_blocks)
 
 TEST_ON(const shard_place *p, an_empty_file_holds_no_rows)
 {
-    tn_error err = {0};
     tn_snapshot_writer *w = NULL;
     tn_snapshot_done done = {.rows = 9};
     const tn_snapshot_head head = {.partitions = 65536, .first = 0, .last = 65535};
-    assert_int_equal(tn_snapshot_create(&w, p->path, &head, &err), TN_OK);
-    assert_int_equal(tn_snapshot_commit(w, &done, &err), TN_OK);
+    assert_int_equal(tn_snapshot_create(&w, p->path, &head, NULL), TN_OK);
+    assert_int_equal(tn_snapshot_commit(w, &done, NULL), TN_OK);
     assert_int_equal(done.rows, 0);
     assert_int_equal(done.bytes, 64 + 24 * 65536 + 32);
-    assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
+    assert_int_equal(read_file(p->path, NULL, NULL, NULL), TN_OK);
 }
 
 TEST_ON(const shard_place *p, a_delta_may_hold_removed_rows)
 {
-    tn_error err = {0};
     tn_snapshot_writer *w = NULL;
     tn_snapshot_done done = {0};
     const tn_snapshot_head head = {.partitions = 1, .delta = true, .step = 5, .base_step = 4};
     const tn_row_view gone = {.key = 5, .group = 1, .last_seen = 3, .removed = true};
     const tn_row_view bare = {.key = 6, .group = 1, .last_seen = 4};
-    assert_int_equal(tn_snapshot_create(&w, p->path, &head, &err), TN_OK);
-    assert_int_equal(tn_snapshot_begin(w, 0, &err), TN_OK);
-    assert_int_equal(tn_snapshot_add(w, &gone, &err), TN_OK);
-    assert_int_equal(tn_snapshot_add(w, &bare, &err), TN_OK);
-    assert_int_equal(tn_snapshot_commit(w, &done, &err), TN_OK);
+    assert_int_equal(tn_snapshot_create(&w, p->path, &head, NULL), TN_OK);
+    assert_int_equal(tn_snapshot_begin(w, 0, NULL), TN_OK);
+    assert_int_equal(tn_snapshot_add(w, &gone, NULL), TN_OK);
+    assert_int_equal(tn_snapshot_add(w, &bare, NULL), TN_OK);
+    assert_int_equal(tn_snapshot_commit(w, &done, NULL), TN_OK);
     assert_int_equal(done.bytes, 64 + 32 + 16 + 32 + 24 + 32);
-    assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
+    assert_int_equal(read_file(p->path, NULL, NULL, NULL), TN_OK);
 }
 
 TEST_ON(const shard_place *p, a_row_larger_than_a_block_is_refused)
@@ -202,17 +197,15 @@ static void assert_detected(const char *path, const char *data, size_t size, siz
     tn_error err = {0};
     put(path, data, size);
     tn_status status = read_file(path, NULL, NULL, &err);
-    if (status != TN_E_CKPT && status != TN_E_IO) {
-        fail_msg("damage at %zu of %zu bytes gives status %d", place, size, (int)status);
-    }
+    fail_if(status != TN_E_CKPT && status != TN_E_IO, "damage at %zu of %zu bytes gives status %d",
+            place, size, (int)status);
     assert_non_null(strstr(err.text, path));
 }
 
 static char *load(const char *path, size_t *size)
 {
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
-    assert_int_equal(tn_file_read_all(path, 64 << 20, &text, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 64 << 20, &text, NULL), TN_OK);
     *size = text.size;
     char *copy = malloc(text.size);
     assert_non_null(copy);
@@ -240,9 +233,8 @@ TEST_ON(const shard_place *p, every_cut_and_every_bit_of_a_small_file_is_detecte
 TEST_ON(const shard_place *p, cuts_flips_and_zeroed_pages_of_a_large_file_are_detected)
 {
     tn_snapshot_done done = {0};
-    tn_error err = {0};
     size_t size;
-    assert_int_equal(write_big_file(p->path, &done, &err), TN_OK);
+    assert_int_equal(write_big_file(p->path, &done, NULL), TN_OK);
     char *data = load(p->path, &size);
     for (size_t cut = 0; cut < size; cut += 4096) {
         assert_detected(p->path, data, cut, cut);
@@ -264,7 +256,7 @@ TEST_ON(const shard_place *p, cuts_flips_and_zeroed_pages_of_a_large_file_are_de
         memcpy(data + at, page, sizeof page);
     }
     put(p->path, data, size);
-    assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
+    assert_int_equal(read_file(p->path, NULL, NULL, NULL), TN_OK);
     free(data);
 }
 
@@ -352,9 +344,8 @@ TEST_ON(const shard_place *p, right_checksums_do_not_make_a_file_right)
         tn_status want = lie[i].newer ? TN_E_LIMIT : TN_E_CKPT;
         assert_int_equal(read_file(p->path, NULL, NULL, &err), want);
         assert_int_equal(err.code, want);
-        if (strstr(err.text, lie[i].why) == NULL) {
-            fail_msg("lie %zu at byte %zu: %s", i, lie[i].at, err.text);
-        }
+        fail_if(strstr(err.text, lie[i].why) == NULL, "lie %zu at byte %zu: %s", i, lie[i].at,
+                err.text);
     }
     free(data);
 }

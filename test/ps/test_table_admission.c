@@ -1,9 +1,7 @@
 /* test_table_admission.c - keys that wait: when they get a whole row, what they read until then,
  * and what cuts, deltas, threads and filters make of that. */
-#include "base/core/alloc.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
-#include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "drive.h"
 #include "ps/table/table_snapshot.h"

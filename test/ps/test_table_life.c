@@ -2,9 +2,7 @@
  * memory make of that. */
 #include "ps/table/lifecycle.h"
 
-#include "base/core/alloc.h"
 #include "base/math/key.h"
-#include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "onetable.h"
 #include "ps/table/table_snapshot.h"
@@ -169,9 +167,7 @@ TEST(a_row_leaves_by_age_score_show_or_norm)
         }
         const tn_group_rows swept = sweep(&f, 130);
         for (uint32_t k = 0; k < 4; k++) {
-            if (has_row(&f, k) == cases[i].leaves[k]) {
-                fail_msg("%s: row %u", cases[i].what, k);
-            }
+            fail_if(has_row(&f, k) == cases[i].leaves[k], "%s: row %u", cases[i].what, k);
         }
         assert_int_equal(swept.rows + swept.expired, 4);
         assert_int_equal(swept.bytes, swept.rows * tn_table_stride(f.t, 0));
@@ -559,9 +555,7 @@ TEST(a_full_cut_and_deltas_with_removed_rows_are_the_table)
             walk(c, TN_PARTITIONS / 2, TN_PARTITIONS, &cut);
             tn_cut_close(c);
             const kit_digest got = kit_digest_of(copy.t);
-            if (got.crc != now.crc || got.rows != now.rows) {
-                fail_msg("%s: cut %u", x->what, n);
-            }
+            fail_if(got.crc != now.crc || got.rows != now.rows, "%s: cut %u", x->what, n);
             assert_true(!full || cut.removed == 0);
             removed += cut.removed;
         }

@@ -1,7 +1,5 @@
 /* test_table_model.c - the table against a plain list under random operations, its growth from one
  * row to many, and every allocation that can fail. */
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "drive.h"
 #include "naive.h"
 #include "support/test.h"
@@ -274,10 +272,8 @@ TEST(what_rows_will_take_is_known_before)
         const uint64_t most = tn_table_growth(x.t, all, MANY);
         assert_true(most <= tn_table_growth_most(x.t, all, MANY));
         assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows, NULL), TN_OK);
-        if (tn_table_bytes(x.t) - before > most) {
-            fail_msg("batch %u took %llu bytes, %llu were foreseen", b,
-                     (unsigned long long)(tn_table_bytes(x.t) - before), (unsigned long long)most);
-        }
+        fail_if(tn_table_bytes(x.t) - before > most, "batch %u took %llu bytes, %llu were foreseen",
+                b, (unsigned long long)(tn_table_bytes(x.t) - before), (unsigned long long)most);
         told += most;
     }
     assert_true(told < 60 * tn_table_bytes(x.t)); /* not by far too much */

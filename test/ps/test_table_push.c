@@ -1,6 +1,5 @@
 /* test_table_push.c - rows of many keys updated at once get the bits of rows updated alone; rows
  * outside the batch decay with l2_mode: dense. */
-#include "base/math/rng.h"
 #include "drive.h"
 #include "ps/table/tabledef.h"
 #include "support/test.h"

@@ -1,7 +1,6 @@
 /* test_table_refill.c - rows put back and taken out, beside a list that knows what should be there.
  */
 #include "base/math/key.h"
-#include "base/math/rng.h"
 #include "onetable.h"
 #include "support/test.h"
 

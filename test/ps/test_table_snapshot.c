@@ -1,9 +1,7 @@
 /* test_table_snapshot.c - a cut is the table as it stood, whatever happens to it meanwhile. */
 #include "ps/table/table_snapshot.h"
 
-#include "base/core/alloc.h"
 #include "base/math/crc32c.h"
-#include "base/math/rng.h"
 #include "base/thread/threads.h"
 #include "onetable.h"
 #include "ps/table/tabledef.h"

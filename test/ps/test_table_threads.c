@@ -1,6 +1,4 @@
 /* test_table_threads.c - the same bits for any number of threads, and many threads at once. */
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "base/thread/threads.h"
 #include "onetable.h"

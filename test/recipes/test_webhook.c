@@ -1,9 +1,6 @@
 /* test_webhook.c - every evaluation of a run comes, once and whole, and nothing else. */
 #include "support/test.h"
-#include "support/tmpdir.h"
 
-#include "base/core/text.h"
-#include "base/file/file.h"
 #include "train/trainrun.h"
 
 TEST(every_evaluation_is_sent_as_a_line)

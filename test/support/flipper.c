@@ -1,8 +1,6 @@
 /* flipper.c - see flipper.h. */
 #include "support/flipper.h"
 
-#include "base/core/alloc.h"
-#include "base/math/rng.h"
 #include "support/test.h"
 
 #include <netinet/in.h>

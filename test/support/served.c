@@ -3,7 +3,6 @@
 
 #include "base/core/text.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -82,8 +82,7 @@ void tickets_write(const char *dir, time_t from, time_t until)
 
 void tickets_remove(const char *dir)
 {
-    char path[600];
-    (void)snprintf(path, sizeof path, "%s/tickets", dir);
+    PATH_IN(path, dir, "tickets");
     (void)unlink(path);
 }
 

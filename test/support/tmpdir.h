@@ -20,6 +20,11 @@ void tn_tmpdir_cleanup(char (*path)[256]);
     char dir[256] __attribute__((cleanup(tn_tmpdir_cleanup)));                                     \
     tn_tmpdir_make(dir)
 
+/* In a block: declares `path` as that of a file in `dir`. */
+#define PATH_IN(path, dir, name)                                                                   \
+    char path[512];                                                                                \
+    assert_in_range(snprintf(path, sizeof path, "%s/" name, dir), 1, sizeof path - 1)
+
 /* In a file: declares `dir` as a folder for each of its tests, or one for all of them. */
 #define TMPDIR_FIXTURE(dir) TMPDIR_OF(dir, FIXTURE, tn_tmpdir_make(dir))
 #define TMPDIR_GROUP(dir) TMPDIR_OF(dir, GROUP, tn_tmpdir_make(dir))

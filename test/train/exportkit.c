@@ -3,8 +3,6 @@
 
 #include "support/test.h"
 
-#include "base/core/alloc.h"
-#include "base/file/file.h"
 #include "base/math/fmath.h"
 #include "base/math/key.h"
 #include "config/yaml.h"
@@ -12,7 +10,6 @@
 #include "io/read/reader.h"
 #include "models/model.h"
 #include "serve/score.h"
-#include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/choices.h"
 #include "train/config/config.h"
@@ -153,10 +150,9 @@ static const tn_model_plan *load(const exportkit *k, const char *const *override
                                  const tn_membership *membership, tn_run *run, tn_binder *b)
 {
     static const tn_presets presets = {.format = tn_format_preset, .model = tn_model_preset};
-    char path[300];
     tn_error err = {0};
     const tn_model_plan *plan = NULL;
-    (void)snprintf(path, sizeof path, "%s/kit.yaml", k->dir);
+    PATH_IN(path, k->dir, "kit.yaml");
     tn_config_in in = {
         .fields = tn_run_fields, .presets = &presets, .path = path, .overrides = overrides};
     while (overrides != NULL && overrides[in.n_overrides] != NULL) {
@@ -169,13 +165,11 @@ static const tn_model_plan *load(const exportkit *k, const char *const *override
         run->cluster.size = membership != NULL ? membership->size : 0;
         run->cluster.membership = membership;
         tn_text said CLEANUP(tn_text_done) = {0};
-        if (tn_choices_make(b, "", &tree, run, &said, &err) != TN_OK) {
-            fail_msg("%s%s", tn_text_str(&b->diag->text), err.text);
-        }
+        fail_if(tn_choices_make(b, "", &tree, run, &said, &err) != TN_OK, "%s%s",
+                tn_text_str(&b->diag->text), err.text);
     }
-    if (b->diag->n_errors > 0 || tn_model_plan_new(&plan, run, b, &err) != TN_OK) {
-        fail_msg("%s%s", tn_text_str(&b->diag->text), err.text);
-    }
+    fail_if(b->diag->n_errors > 0 || tn_model_plan_new(&plan, run, b, &err) != TN_OK, "%s%s",
+            tn_text_str(&b->diag->text), err.text);
     return plan;
 }
 
@@ -219,9 +213,8 @@ void exportkit_train(exportkit *k)
     tn_error err = {0};
     tn_watch watch = {.exit_code = exit_code};
     tn_outcome out;
-    if (tn_train(k->plan, &text, &watch, &k->binder, &out, &err) != TN_OK) {
-        fail_msg("%s%s", tn_text_str(&k->diag.text), err.text);
-    }
+    fail_if(tn_train(k->plan, &text, &watch, &k->binder, &out, &err) != TN_OK, "%s%s",
+            tn_text_str(&k->diag.text), err.text);
     tn_outcome_done(&out);
 }
 
@@ -229,8 +222,7 @@ tn_exported exportkit_export(exportkit *k)
 {
     tn_error err = {0};
     tn_exported out;
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/run", k->dir);
+    PATH_IN(path, k->dir, "run");
     tn_export_request request = {.checkpoint = path, .binder = &k->binder};
     assert_ok(tn_export(k->plan, &request, &out, &err), err.text);
     return out;
@@ -255,10 +247,9 @@ float *exportkit_trainer_logits(exportkit *k, uint32_t *n)
 {
     tn_error err = {0};
     tn_worker *w = NULL;
-    char path[300];
     tn_saved which;
     collected c = {.logit = tn_alloc(1000, sizeof(float), "logits")};
-    (void)snprintf(path, sizeof path, "%s/run", k->dir);
+    PATH_IN(path, k->dir, "run");
     tn_eval_request request = {.paths = &k->run.data.valid, .sink = collect, .sink_arg = &c};
     tn_evaluation out;
     if (tn_worker_new(&w, k->plan, &(tn_worker_opts){.training = true}, &k->binder, &err) !=

@@ -166,8 +166,7 @@ const tn_model_plan *golden_plan_at(tn_arena *arena, const char *name, const cha
         run->cluster.size = membership != NULL ? membership->size : 0;
         run->cluster.membership = membership;
     }
-    if (diag.n_errors > 0 || tn_model_plan_new(&plan, run, &b, &err) != TN_OK) {
-        fail_msg("%s%s", tn_text_str(&diag.text), err.text);
-    }
+    fail_if(diag.n_errors > 0 || tn_model_plan_new(&plan, run, &b, &err) != TN_OK, "%s%s",
+            tn_text_str(&diag.text), err.text);
     return plan;
 }

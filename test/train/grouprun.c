@@ -1,10 +1,7 @@
 /* grouprun.c - see grouprun.h. */
 #include "train/grouprun.h"
 
-#include "base/file/file.h"
-#include "base/file/safetensors.h"
 #include "base/math/crc32c.h"
-#include "cluster/launch/membership.h"
 #include "config/diag.h"
 #include "io/schema/dataopts.h"
 #include "io/write/write_sink.h"
@@ -288,9 +285,7 @@ void grouprun_well(grouprun *g)
 {
     grouprun_do(g);
     for (uint32_t r = 0; r < g->n; r++) {
-        if (g->status[r] != TN_OK) {
-            fail_msg("rank %u of %u: %s", r, g->n, g->text[r]);
-        }
+        fail_if(g->status[r] != TN_OK, "rank %u of %u: %s", r, g->n, g->text[r]);
         assert_int_equal(g->steps[r], g->steps[0]);
     }
 }

@@ -1,7 +1,6 @@
 /* resultkit.c - see resultkit.h. */
 #include "train/resultkit.h"
 
-#include "base/core/alloc.h"
 #include "support/test.h"
 
 enum { ROWS = 8 };

@@ -1,7 +1,6 @@
 /* sharekit.c - see sharekit.h. */
 #include "train/sharekit.h"
 
-#include "base/core/alloc.h"
 #include "base/core/failpoint.h"
 #include "base/math/crc32c.h"
 #include "metrics/metrics.h"
@@ -11,7 +10,6 @@
 #include "ps/table/table.h"
 #include "support/test.h"
 #include "train/checkpoint/ckptfiles.h"
-#include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/golden.h"
 #include "train/step/model_plan.h"

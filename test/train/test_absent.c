@@ -1,6 +1,5 @@
 /* test_absent.c - a word of a part of src/extra that was not built is refused by that name, and
  * taken where it was built. The preset `lean` has none of the parts. */
-#include "base/core/arena.h"
 #include "base/core/text.h"
 #include "config/absent.h"
 #include "config/diag.h"
@@ -16,9 +15,7 @@ static void check_said(const char *word, const char *text)
 {
     char want[100];
     (void)snprintf(want, sizeof want, TN_ABSENT_FORM, word);
-    if (tn_is_absent(word) != (strstr(text, want) != NULL)) {
-        fail_msg("%s: %s", word, text);
-    }
+    fail_if(tn_is_absent(word) != (strstr(text, want) != NULL), "%s: %s", word, text);
 }
 
 TEST(a_part_that_was_not_built_is_named)

@@ -13,15 +13,14 @@ CLOSER(tn_metrics_free);
 static tn_metrics *scored(uint32_t rows, uint32_t every, double click, double none)
 {
     tn_metrics *m = NULL;
-    tn_error err = {0};
-    assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){0}, &err), TN_OK);
+    assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){0}, NULL), TN_OK);
     for (uint32_t i = 0; i < rows; i++) {
         const bool is_click = i % every == 0;
         const double p = is_click ? click : none;
         const float logit = (float)log(p / (1 - p));
         const float label = is_click ? 1 : 0;
         const tn_scored row = {.n = 1, .logit = &logit, .label = &label};
-        assert_int_equal(tn_metrics_add(m, &row, &err), TN_OK);
+        assert_int_equal(tn_metrics_add(m, &row, NULL), TN_OK);
     }
     return m;
 }

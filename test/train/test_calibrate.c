@@ -3,8 +3,6 @@
 
 #include "support/test.h"
 
-#include "base/core/alloc.h"
-#include "base/file/file.h"
 #include "base/math/fmath.h"
 #include "exportkit.h"
 #include "serve/calibration_file.h"
@@ -171,17 +169,16 @@ TEST(unknown_slots_count_alike_in_a_run_and_in_its_export)
     handed raw;
     handed behind;
     uint32_t n = 0;
-    tn_error err = {0};
     tn_exported out;
     tn_calibration_file file;
     tn_text text CLEANUP(tn_text_done) = {0};
     tn_calibrate_free(fit(TN_CALIBRATE_PLATT));
-    assert_int_equal(tn_calibration_file_read(&file, path, k.arena, &err), TN_OK);
+    assert_int_equal(tn_calibration_file_read(&file, path, k.arena, NULL), TN_OK);
     file.map = (tn_calibration){.kind = TN_CALIBRATION_PLATT, .a = 1, .c = -.25};
     assert_int_equal(tn_document_write(&tn_calibration_document, &file, &text, NULL), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), "\"a\":1,\"b\":0,\"c\":-0.25}"));
-    assert_int_equal(tn_file_replace(path, text.data, text.size, &err), TN_OK);
-    assert_int_equal(export_to("unknown", k.plan, &out, &err), TN_OK);
+    assert_int_equal(tn_file_replace(path, text.data, text.size, NULL), TN_OK);
+    assert_int_equal(export_to("unknown", k.plan, &out, NULL), TN_OK);
     tn_evaluation before CLEANUP(tn_evaluation_done) = evaluate(NULL, &raw);
     tn_evaluation after CLEANUP(tn_evaluation_done) = evaluate(&file.map, &behind);
     float *served FREED(tn_free) = exportkit_scorer_logits(&k, out.path, &n);
@@ -197,7 +194,6 @@ TEST(unknown_slots_count_alike_in_a_run_and_in_its_export)
 static tn_calibration find(const tn_calibration_file *file, const char *folder, uint64_t step,
                            tn_calibrate_method method, tn_text *said)
 {
-    tn_error err = {0};
     char beside[400];
     tn_text text CLEANUP(tn_text_done) = {0};
     tn_calibration map = {.kind = TN_CALIBRATION_ISOTONIC};
@@ -210,7 +206,7 @@ static tn_calibration find(const tn_calibration_file *file, const char *folder, 
     }
     const tn_calibrate_wanted wanted = {method, folder, step, k.run.data.negative_sampling};
     tn_text_clear(said);
-    assert_int_equal(tn_calibrate_find(&wanted, k.arena, &map, said, &err), TN_OK);
+    assert_int_equal(tn_calibrate_find(&wanted, k.arena, &map, said, NULL), TN_OK);
     assert_null(strchr(tn_text_str(said), '\n')); /* one line */
     return map;
 }
@@ -231,13 +227,11 @@ static void assert_unused(const tn_calibration_file *file, const char *folder, u
 
 TEST(a_run_s_calibration_is_for_the_model_and_step_it_names)
 {
-    tn_error err = {0};
     tn_text said = {0};
     tn_calibration_file good;
-    char folder[400];
     tn_calibrate_free(fit(TN_CALIBRATE_PLATT));
-    assert_int_equal(tn_calibration_file_read(&good, path, k.arena, &err), TN_OK);
-    (void)snprintf(folder, sizeof folder, "%s//ckpt-1/", run);
+    assert_int_equal(tn_calibration_file_read(&good, path, k.arena, NULL), TN_OK);
+    PATH_IN(folder, run, "/ckpt-1/");
     static const tn_calibrate_method fits[] = {TN_CALIBRATE_PLATT, TN_CALIBRATE_PLATT_SMOOTHED,
                                                TN_CALIBRATE_AUTO};
     for (uint32_t i = 0; i < sizeof fits / sizeof fits[0]; i++) {
@@ -266,28 +260,26 @@ TEST(a_run_s_calibration_is_for_the_model_and_step_it_names)
 /* Asked for by name, with no file of its own. */
 TEST(an_export_takes_what_the_run_has_left)
 {
-    tn_error err = {0};
     tn_text said = {0};
     tn_calibration_file file;
     char to[2][300];
     tn_exported out[2];
-    char folder[400];
     tn_calibrate_free(fit(TN_CALIBRATE_PLATT));
-    assert_int_equal(tn_calibration_file_read(&file, path, k.arena, &err), TN_OK);
-    (void)snprintf(folder, sizeof folder, "%s/ckpt-1", run);
+    assert_int_equal(tn_calibration_file_read(&file, path, k.arena, NULL), TN_OK);
+    PATH_IN(folder, run, "ckpt-1");
     (void)find(&file, folder, file.step, TN_CALIBRATE_PLATT, &said);
     tn_text_done(&said);
     for (uint32_t i = 0; i < 2; i++) {
         (void)snprintf(to[i], sizeof to[i], "%s/left-%u", k.dir, i);
         k.run.eval.calibrate = i == 0 ? TN_CALIBRATE_NONE : TN_CALIBRATE_AUTO;
         const tn_export_request request = {.checkpoint = run, .to = to[i], .binder = &k.binder};
-        assert_int_equal(tn_export(k.plan, &request, &out[i], &err), TN_OK);
+        assert_int_equal(tn_export(k.plan, &request, &out[i], NULL), TN_OK);
     }
     tn_calibration map[2];
     for (uint32_t i = 0; i < 2; i++) {
         tn_exported_model *model = NULL;
         const tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL};
-        assert_int_equal(tn_exported_model_open(&model, out[i].path, &opts, &err), TN_OK);
+        assert_int_equal(tn_exported_model_open(&model, out[i].path, &opts, NULL), TN_OK);
         map[i] = model->calibration;
         tn_exported_model_close(model);
     }
@@ -300,11 +292,10 @@ TEST(an_export_takes_what_the_run_has_left)
 TEST(without_a_calibration_the_bytes_are_those_of_ever)
 {
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     char model[TN_PATH_SIZE];
     tn_exported out = exportkit_export(&k);
-    assert_int_equal(tn_path_join(out.path, "model.json", model, &err), TN_OK);
-    assert_int_equal(tn_file_read_all(model, 1 << 20, &text, &err), TN_OK);
+    assert_int_equal(tn_path_join(out.path, "model.json", model, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(model, 1 << 20, &text, NULL), TN_OK);
     assert_null(strstr(tn_text_str(&text), "calibration"));
     assert_non_null(strstr(tn_text_str(&text), "\"version\":[1,0]"));
 }
@@ -326,8 +317,7 @@ TEST(a_calibration_of_other_scores_is_refused)
     assert_int_equal(tn_file_replace(path, text.data, text.size, &err), TN_OK);
     assert_int_equal(export_to("other", k.plan, &out, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "' calibrates model "));
-    char to[300];
-    (void)snprintf(to, sizeof to, "%s/other", k.dir);
+    PATH_IN(to, k.dir, "other");
     assert_false(tn_path_exists(to));
 }
 

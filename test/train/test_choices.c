@@ -1,15 +1,12 @@
 /* test_choices.c - what the data decide: passes, batch, early stop, and bounds of buckets. */
 #include "train/config/choices.h"
 
-#include "base/core/arena.h"
 #include "base/core/text.h"
-#include "base/file/file.h"
 #include "config/diag.h"
 #include "config/tree.h"
 #include "io/schema/schema.h"
 #include "models/model.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/config/run.h"
 
 #include <sys/stat.h>
@@ -87,18 +84,15 @@ static tn_status try_to_choose(fixture *f, const char *config, const char *past,
     f->tree = tn_tree_read_flow(f->arena, tn_text_str(&t), "test");
     tn_text_done(&t);
     tn_run_bind(&f->b, f->tree, &f->run);
-    if (f->diag.n_errors > 0) {
-        fail_msg("%s", tn_text_str(&f->diag.text));
-    }
+    fail_if(f->diag.n_errors > 0, "%s", tn_text_str(&f->diag.text));
     f->run.cluster.size = peers;
     return tn_choices_make(&f->b, past, &f->tree, &f->run, &f->said, &f->err);
 }
 
 static void choose(fixture *f, const char *config, const char *past, uint32_t peers)
 {
-    if (try_to_choose(f, config, past, peers) != TN_OK) {
-        fail_msg("%s%s", tn_text_str(&f->diag.text), f->err.text);
-    }
+    fail_if(try_to_choose(f, config, past, peers) != TN_OK, "%s%s", tn_text_str(&f->diag.text),
+            f->err.text);
 }
 
 /* Passes, batch and monitor, in the run as in the configuration that is saved. */
@@ -332,8 +326,7 @@ TEST_ON(fixture *f, one_metric_is_watched)
 
 TEST_ON(fixture *f, what_comes_by_a_pipe_is_not_touched)
 {
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/rows", f->dir);
+    PATH_IN(path, f->dir, "rows");
     assert_int_equal(mkfifo(path, 0600), 0); /* who opens it waits for ever */
     choose(f, "{" CSV "}", "", 0);
     check(f, 1, 1024, NULL);
@@ -481,9 +474,7 @@ TEST_ON(fixture *f, a_column_of_no_numbers_is_a_fault_of_the_data)
             "hint: slot 'a' with 'type: str' takes any text",
             "slot 'a' holds no numbers to make its buckets from\nhint: 'type: str' makes a key of "
             "any text, 'transform: {buckets: [..]}' sets bounds"};
-        if (strstr(f->err.text, said[i]) == NULL) {
-            fail_msg("%s", f->err.text);
-        }
+        fail_if(strstr(f->err.text, said[i]) == NULL, "%s", f->err.text);
     }
 }
 
@@ -498,10 +489,9 @@ TEST_ON(fixture *f, a_look_for_bounds_hides_no_other_fault)
 {
     write_text(f, "rows", "label,a\nyes,1\nno,2\n");
     assert_int_equal(try_to_choose(f, SLOT("type: float"), "", 0), TN_E_DATA);
-    if (strstr(f->err.text, "rows:2:1: error: expected a label, found \"yes\"") == NULL ||
-        strstr(f->err.text, "str") != NULL) {
-        fail_msg("%s", f->err.text);
-    }
+    fail_if(strstr(f->err.text, "rows:2:1: error: expected a label, found \"yes\"") == NULL ||
+                strstr(f->err.text, "str") != NULL,
+            "%s", f->err.text);
     write_text(f, "rows", "label,a\n"); /* whoever reads them says that there are none */
     choose(f, SLOT("type: float"), "", 0);
     write_text(f, "rows", "label,a\n0,\nyes,1\n");

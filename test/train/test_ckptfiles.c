@@ -1,14 +1,11 @@
 /* test_ckptfiles.c - the list of the files of a checkpoint, and files read by any number of
  * threads. */
-#include "base/core/alloc.h"
 #include "base/core/bytes.h"
-#include "base/file/file.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
 #include "config/diag.h"
 #include "metrics/metrics.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptfiles.h"
@@ -240,10 +237,9 @@ static uint64_t place_of(const tn_text *file, uint32_t partition)
 /* Ten partitions are bad; whoever comes to whichever first, the file's first is told. */
 TEST_ON(fixture *f, the_first_fault_of_the_file_is_told)
 {
-    char bad[320];
     char want[400];
     tn_text file CLEANUP(tn_text_done) = {0};
-    (void)snprintf(bad, sizeof bad, "%s/bad.tns", f->dir);
+    PATH_IN(bad, f->dir, "bad.tns");
     assert_int_equal(tn_file_read_all(f->path, 1 << 28, &file, NULL), TN_OK);
     for (uint32_t p = 103; p < TN_PARTITIONS; p += 100) {
         file.data[place_of(&file, p) + 60] ^= 1;
@@ -302,12 +298,11 @@ TEST_ON(fixture *f, cells_of_a_histogram_have_these_bytes)
         "{\"hist.click.cells\":{\"dtype\":\"U64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
         "\"sums.click\":{\"dtype\":\"U64\",\"shape\":[6,2],\"data_offsets\":[32,128]}}";
     static const uint64_t pairs[] = {5, 7, CELLS - 1, 1};
-    char path[320];
     tn_moment m;
     tn_text file = {0};
     make_moment(&m, pairs, 2);
     tn_ckpt_part part = {.moment = &m};
-    (void)snprintf(path, sizeof path, "%s/cells", f->dir);
+    PATH_IN(path, f->dir, "cells");
     assert_int_equal(tn_ckpt_write_metrics(&part, path, NULL), TN_OK);
     assert_int_equal(tn_file_read_all(path, 4096, &file, NULL), TN_OK);
     const size_t padded = (sizeof header - 1 + 7) / 8 * 8;

@@ -1,16 +1,12 @@
 /* test_ckptsave.c - checkpoints that are written while training goes on, and deltas. */
-#include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/core/failpoint.h"
-#include "base/file/file.h"
 #include "config/diag.h"
 #include "metrics/metrics.h"
 #include "nn/graph/op.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckpt_moment.h"
-#include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/days.h"
@@ -48,9 +44,7 @@ static void assert_same_folder(const char *a, const char *b)
         char path[2][TN_PATH_SIZE];
         assert_int_equal(tn_path_join(a, name, path[0], NULL), TN_OK);
         assert_int_equal(tn_path_join(b, name, path[1], NULL), TN_OK);
-        if (!same_file(path[0], path[1])) {
-            fail_msg("'%s' differs", name);
-        }
+        fail_if(!same_file(path[0], path[1]), "'%s' differs", name);
         name += strlen(name) + 1;
     }
 }
@@ -139,8 +133,7 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
             memcpy(at_six, tn_metrics_histogram(metrics), HISTOGRAM_BYTES);
         }
         if (i == 5 && removed) {
-            char path[TN_PATH_SIZE];
-            (void)snprintf(path, sizeof path, "%s/ckpt-1", dir);
+            PATH_IN(path, dir, "ckpt-1");
             assert_int_equal(tn_remove_tree(path, NULL), TN_OK);
         }
         if (i == 4 || i == 6) {
@@ -186,15 +179,13 @@ TEST(what_is_written_behind_training_has_the_bytes_of_what_stops_it)
 
 TEST(a_checkpoint_that_somebody_removes_is_no_base_of_a_delta)
 {
-    char path[TN_PATH_SIZE];
     uint32_t hash;
     tn_manifest m = {0};
-    tn_error err = {0};
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     TMPDIR(dir);
     run_and_save(dir, "1step", false, true, &hash);
-    (void)snprintf(path, sizeof path, "%s/ckpt-2", dir);
-    assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, &err), TN_OK);
+    PATH_IN(path, dir, "ckpt-2");
+    assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, NULL), TN_OK);
     assert_int_equal(m.base, 0);
 }
 
@@ -210,7 +201,6 @@ static tn_status check_day(void *arg, const tn_row_view *row, tn_error *err)
 /* All rows of ckpt-1, as they are loaded; and what its manifest says. */
 static void assert_days(const char *dir, uint32_t day)
 {
-    char path[TN_PATH_SIZE];
     tn_saved which;
     tn_error err = {0};
     tn_manifest m = {0};
@@ -220,16 +210,15 @@ static void assert_days(const char *dir, uint32_t day)
     tn_binder b = {.arena = arena, .diag = &diag};
     const tn_model_plan *plan =
         golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", NULL});
-    (void)snprintf(path, sizeof path, "%s/ckpt-1", dir);
+    PATH_IN(path, dir, "ckpt-1");
     assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, &err), TN_OK);
     assert_int_equal(m.clock, day);
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
     assert_int_equal(tn_checkpoint_load(path, w, &which, &err), TN_OK);
     assert_true(tn_table_rows(w->shard.table) > 20);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        if (tn_table_walk(w->shard.table, p, check_day, &day, &err) != TN_OK) {
-            fail_msg("%s, not %u", err.text, day);
-        }
+        fail_if(tn_table_walk(w->shard.table, p, check_day, &day, &err) != TN_OK, "%s, not %u",
+                err.text, day);
     }
     tn_worker_free(w);
 }
@@ -268,9 +257,7 @@ TEST(what_is_no_day_is_refused)
                                       "2026/11/07", "2026-11-00", "+026-11-07", "9999-12-31 "};
     uint32_t day = 7;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (tn_day_read(bad[i], &day)) {
-            fail_msg("'%s' is day %u", bad[i], day);
-        }
+        fail_if(tn_day_read(bad[i], &day), "'%s' is day %u", bad[i], day);
     }
     assert_true(tn_day_read("1970-01-01", &day) && day == 0);
     assert_true(tn_day_read("2000-12-31", &day) && day == 11322);
@@ -347,15 +334,13 @@ TEST(a_run_ends_before_one_that_is_newer_or_not_to_be_read)
 {
     static const char *const keep_one[] = {"checkpoint.every=4steps", "checkpoint.keep=1",
                                            "data.valid=~", NULL};
-    char manifest[TN_PATH_SIZE];
-    char aside[TN_PATH_SIZE];
     tn_saved which;
     TMPDIR(dir);
     const char *first[] = {"checkpoint.every=4steps", "train.max_steps=8", "data.valid=~", NULL};
     assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
     const uint32_t want = trainrun_hash_of(dir, 2, &which);
-    (void)snprintf(manifest, sizeof manifest, "%s/ckpt-2/MANIFEST", dir);
-    (void)snprintf(aside, sizeof aside, "%s/aside", dir);
+    PATH_IN(manifest, dir, "ckpt-2/MANIFEST");
+    PATH_IN(aside, dir, "aside");
     assert_int_equal(tn_rename(manifest, aside, NULL), TN_OK);
     assert_int_equal(tn_dir_make(manifest, NULL), TN_OK); /* cannot be read */
     trainrun o = trainrun_do(dir, keep_one, NULL);
@@ -393,16 +378,14 @@ static void assert_all_load(const char *dir, const char *whole, uint32_t want)
         tn_saved which = {0};
         tn_saved other = {0};
         const uint32_t hash = trainrun_hash_of(dir, list[i], &which);
-        if (hash == 0 || hash != trainrun_hash_of(whole, which.step, &other)) {
-            fail_msg("ckpt-%u, step %u: other rows", (unsigned)list[i], (unsigned)which.step);
-        }
+        fail_if(hash == 0 || hash != trainrun_hash_of(whole, which.step, &other),
+                "ckpt-%u, step %u: other rows", (unsigned)list[i], (unsigned)which.step);
         assert_int_equal(other.step, which.step);
     }
 }
 
 TEST(pruning_counts_what_loads)
 {
-    char aside[300];
     TMPDIR(dir);
     TMPDIR(whole);
     const char *all[] = {"checkpoint.every=1step", "data.valid=~", NULL};
@@ -415,7 +398,7 @@ TEST(pruning_counts_what_loads)
     trainrun_damage(dir, 3);
     assert_int_equal(trainrun_do(dir, rest, NULL).status, TN_OK);
     assert_all_load(dir, whole, 2);
-    (void)snprintf(aside, sizeof aside, "%s/ckpt-3.damaged", dir);
+    PATH_IN(aside, dir, "ckpt-3.damaged");
     assert_true(tn_path_exists(aside));
     uint32_t n = 0;
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
@@ -434,7 +417,6 @@ TEST(a_delta_never_stands_on_one_that_failed)
 {
     static const char *const points[] = {"ckpt.begin#3:ENOSPC", "ckpt.before_manifest#3:ENOSPC",
                                          "ckpt.before_rename#3:ENOSPC"};
-    tn_error err = {0};
     TMPDIR(whole);
     const char *all[] = {"checkpoint.every=1step", "data.valid=~", "train.max_steps=6", NULL};
     const char *deltas[] = {
@@ -443,9 +425,9 @@ TEST(a_delta_never_stands_on_one_that_failed)
     assert_int_equal(trainrun_do(whole, all, NULL).status, TN_OK);
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
         TMPDIR(dir);
-        assert_int_equal(tn_failpoint_set(points[i], &err), TN_OK);
+        assert_int_equal(tn_failpoint_set(points[i], NULL), TN_OK);
         trainrun o = trainrun_do(dir, deltas, NULL);
-        assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+        assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
         assert_int_equal(o.status, TN_OK);
         assert_all_load(dir, whole, 5); /* of steps 1, 2, 4, 5 and the last, full; not of 3 */
     }
@@ -453,17 +435,16 @@ TEST(a_delta_never_stands_on_one_that_failed)
 
 TEST(saves_may_fail_now_and_then)
 {
-    tn_error err = {0};
     TMPDIR(dir);
     const char *opts[] = {"checkpoint.every=2steps", "checkpoint.on_error=warn", "data.valid=~",
                           NULL};
     assert_int_equal(tn_failpoint_set("ckpt.before_rename#2:EIO,ckpt.before_rename#3:EIO,"
                                       "ckpt.before_rename#5:EIO,ckpt.before_rename#6:EIO,"
                                       "ckpt.before_rename#8:EIO",
-                                      &err),
+                                      NULL),
                      TN_OK);
     trainrun o = trainrun_do(dir, opts, NULL);
-    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
     assert_ok(o.status, o.text);
     const char *plain[] = {"data.valid=~", NULL};
     assert_int_equal(o.hash, trainrun_hash(plain));
@@ -472,15 +453,14 @@ TEST(saves_may_fail_now_and_then)
 TEST(a_disk_that_fails_once_is_asked_again)
 {
     char dir[256];
-    tn_error err = {0};
     uint32_t want = trainrun_hash(NULL);
     for (uint32_t nth = 3; nth < 60; nth += 19) {
         char rule[40];
         (void)snprintf(rule, sizeof rule, "io.fsync#%u:EIO", nth);
         tn_tmpdir_make(dir);
-        assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+        assert_int_equal(tn_failpoint_set(rule, NULL), TN_OK);
         trainrun o = trainrun_do(dir, (const char *const[]){DELTAS, NULL}, NULL);
-        assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+        assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
         if (o.status == TN_OK) {
             assert_int_equal(o.hash, want);
         } else {
@@ -492,19 +472,18 @@ TEST(a_disk_that_fails_once_is_asked_again)
 
 TEST(a_disk_that_stays_broken_ends_the_run_between_two_steps)
 {
-    tn_error err = {0};
     TMPDIR(dir);
-    assert_int_equal(tn_failpoint_set("ckpt.before_manifest:ENOSPC", &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("ckpt.before_manifest:ENOSPC", NULL), TN_OK);
     trainrun o = trainrun_do(dir, (const char *const[]){"checkpoint.every=2steps", NULL}, NULL);
     assert_int_equal(o.status, TN_E_IO);
     assert_non_null(strstr(o.text, "checkpoint not saved: "));
     const char *warn[] = {"checkpoint.every=8steps", "checkpoint.on_error=warn", NULL};
     o = trainrun_do(dir, warn, NULL); /* the last one must not fail */
     assert_int_equal(o.status, TN_E_IO);
-    assert_int_equal(tn_failpoint_set("ckpt.before_manifest#2+:ENOSPC", &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("ckpt.before_manifest#2+:ENOSPC", NULL), TN_OK);
     o = trainrun_do(dir, (const char *const[]){DELTAS, "train.max_steps=1", NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
-    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
     o = trainrun_do(dir, (const char *const[]){DELTAS, NULL}, NULL);
     assert_int_equal(o.hash, trainrun_hash(NULL));
 }

@@ -2,12 +2,10 @@
  */
 #include "train/eval/compare.h"
 
-#include "base/file/file.h"
 #include "base/math/fmath.h"
 #include "base/math/key.h"
 #include "io/rows/batch.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/report/comparison.h"
 #include "train/resultkit.h"
 

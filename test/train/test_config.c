@@ -1,10 +1,8 @@
 /* test_config.c - layers of a configuration: precedence, includes, presets, overrides, ranges. */
-#include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/config/config.h"
 
 #include <sys/stat.h>
@@ -172,9 +170,7 @@ static all_opts bind(fixture *f)
 {
     all_opts opts = {0};
     const tn_tree *tree = load(f);
-    if (tree == NULL) {
-        fail_msg("%s", tn_text_str(&f->diag.text));
-    }
+    fail_if(tree == NULL, "%s", tn_text_str(&f->diag.text));
     const tn_binder b = {.arena = f->arena, .diag = &f->diag};
     tn_fields_bind(&b, fields, tree, &opts);
     return opts;
@@ -273,8 +269,7 @@ TEST_ON(fixture *f, an_unknown_model_preset_is_an_error)
 
 TEST_ON(fixture *f, includes_are_relative_to_the_including_file)
 {
-    char sub[300];
-    (void)snprintf(sub, sizeof sub, "%s/sub", f->dir);
+    PATH_IN(sub, f->dir, "sub");
     assert_int_equal(mkdir(sub, 0755), 0);
     (void)file(f, "sub/deep.yaml", "train: {epochs: 9, batch: 9}\n");
     (void)file(f, "sub/b.yaml", "include: deep.yaml\ntrain: {epochs: 8}\n");

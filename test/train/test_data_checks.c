@@ -1,14 +1,11 @@
 /* test_data_checks.c - files of data.valid that are trained on, and slots that hold the label. */
 #include "train/config/data_checks.h"
 
-#include "base/core/arena.h"
 #include "base/core/text.h"
-#include "base/file/file.h"
 #include "config/diag.h"
 #include "config/tree.h"
 #include "ps/snapshot/manifest.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
 
@@ -43,8 +40,7 @@ TEAR_DOWN
 
 static void put(const char *name, const char *text)
 {
-    tn_error err = {0};
-    assert_int_equal(tn_file_replace(name, text, strlen(text), &err), TN_OK);
+    assert_int_equal(tn_file_replace(name, text, strlen(text), NULL), TN_OK);
 }
 
 /* False: the configuration has a fault. */
@@ -63,9 +59,7 @@ static const char *trained(fixture *f, const char *train, const char *path,
     char config[500];
     (void)snprintf(config, sizeof config,
                    "{data: {format: csv, %s}, slots: [a], model: {type: lr}}", train);
-    if (!bind(f, config)) {
-        fail_msg("%s", tn_text_str(&f->diag.text));
-    }
+    fail_if(!bind(f, config), "%s", tn_text_str(&f->diag.text));
     tn_text_clear(&f->which);
     const tn_strs paths = {.n = 1, .item = &path};
     const bool is = tn_data_is_trained(&f->run.data, learned, &paths, &f->which);
@@ -144,12 +138,8 @@ TEST_ON(fixture *f, days_that_are_learned_are_trained_on_whatever_this_command_n
 
 static void refused(fixture *f, const char *config, const char *words)
 {
-    if (bind(f, config)) {
-        fail_msg("accepted: %s", config);
-    }
-    if (strstr(tn_text_str(&f->diag.text), words) == NULL) {
-        fail_msg("%s", tn_text_str(&f->diag.text));
-    }
+    fail_if(bind(f, config), "accepted: %s", config);
+    fail_if(strstr(tn_text_str(&f->diag.text), words) == NULL, "%s", tn_text_str(&f->diag.text));
 }
 
 TEST_ON(fixture *f, a_slot_of_the_label_is_refused)

@@ -1,5 +1,4 @@
 /* test_eval_result.c - tables and JSON of an evaluation. */
-#include "train/report/eval_result.h"
 
 #include "base/codec/json.h"
 #include "support/test.h"
@@ -7,8 +6,7 @@
 
 static void text_of(const resultkit *k, tn_text *out)
 {
-    tn_error err = {0};
-    assert_int_equal(tn_eval_result_text(&k->findings, out, &err), TN_OK);
+    assert_int_equal(tn_eval_result_text(&k->findings, out, NULL), TN_OK);
 }
 
 TEST(tables_hold_metrics_and_slices)
@@ -46,7 +44,6 @@ TEST(a_calibration_tells_what_it_was_fitted_on)
     const tn_strs data = {2, paths};
     resultkit k CLEANUP(resultkit_done);
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     resultkit_make(&k, false, "item");
     const tn_calibrate c = {
         .opts = {.method = TN_CALIBRATE_PLATT, .path = "c.json", .data = &data},
@@ -62,7 +59,7 @@ TEST(a_calibration_tells_what_it_was_fitted_on)
                               "other rows tell what it is worth\n"
                               "c.json: for tnet-export --calibration\n"));
     tn_text_clear(&text);
-    assert_int_equal(tn_eval_result_json(&k.findings, &text, &err), TN_OK);
+    assert_int_equal(tn_eval_result_json(&k.findings, &text, NULL), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), "\"calibration\":{\"method\":\"platt\",\"file\":"
                                                "\"c.json\",\"fitted_rows\":8,\"before\":{"));
 }
@@ -90,14 +87,13 @@ TEST(json_is_an_eval_record)
 {
     resultkit k CLEANUP(resultkit_done);
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     resultkit_make(&k, true, "a \"slot\"");
     tn_eval_result_intervals(&k.findings);
-    assert_int_equal(tn_eval_result_json(&k.findings, &text, &err), TN_OK);
+    assert_int_equal(tn_eval_result_json(&k.findings, &text, NULL), TN_OK);
     assert_ptr_equal(strchr(text.data, '\n'), text.data + text.size - 1);
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
     const tn_json *doc = NULL;
-    assert_int_equal(tn_json_parse(&doc, text.data, text.size, arena, "json", &err), TN_OK);
+    assert_int_equal(tn_json_parse(&doc, text.data, text.size, arena, "json", NULL), TN_OK);
     assert_string_equal(tn_json_as_str(tn_json_get(doc, "kind")), "eval");
     assert_string_equal(tn_json_as_str(tn_json_get(doc, "data")), "test");
     assert_string_equal(tn_json_as_str(tn_json_get(doc, "model")), "runs/a/ckpt-3");
@@ -143,9 +139,8 @@ TEST(rare_values_are_counted_not_listed)
     resultkit k CLEANUP(resultkit_done);
     tn_slice slice[2];
     tn_slice_cut cut;
-    tn_error err = {0};
     resultkit_make(&k, false, "x");
-    assert_int_equal(tn_eval_result_slices(&k.findings, 0, 1, slice, &cut, &err), TN_OK);
+    assert_int_equal(tn_eval_result_slices(&k.findings, 0, 1, slice, &cut, NULL), TN_OK);
     assert_int_equal(cut.n, 1);
     assert_int_equal(cut.hidden, 1);
     assert_int_equal(slice[0].sign, 7);

@@ -1,10 +1,8 @@
 /* test_export.c - trainer, export and scorer agree; what is exported, and what a loader refuses. */
-#include "train/export/export.h"
 
 #include "support/test.h"
 
 #include "base/codec/json.h"
-#include "base/core/alloc.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
 #include "dict/dict.h"
@@ -34,10 +32,9 @@ static void compare_scores(exportkit *k, const char *path, const char *what, flo
     assert_int_equal(n[0], 48);
     assert_int_equal(n[1], n[0]);
     for (uint32_t r = 0; r < n[0]; r++) {
-        if (!(fabsf(trainer[r] - scorer[r]) <= within * fmaxf(1, fabsf(trainer[r])))) {
-            fail_msg("%s: row %u: trainer %.9g, export %.9g", what, r, (double)trainer[r],
-                     (double)scorer[r]);
-        }
+        fail_if(!(fabsf(trainer[r] - scorer[r]) <= within * fmaxf(1, fabsf(trainer[r]))),
+                "%s: row %u: trainer %.9g, export %.9g", what, r, (double)trainer[r],
+                (double)scorer[r]);
     }
 }
 
@@ -224,9 +221,8 @@ TEST(short_values_score_nearly_the_same)
 
 static tn_status try_export(exportkit *k, tn_error *err)
 {
-    char run[300];
     tn_exported out;
-    (void)snprintf(run, sizeof run, "%s/run", k->dir);
+    PATH_IN(run, k->dir, "run");
     const tn_export_request request = {.checkpoint = run, .binder = &k->binder};
     return tn_export(k->plan, &request, &out, err);
 }
@@ -243,10 +239,9 @@ TEST(an_export_that_loses_too_much_is_refused_and_leaves_nothing)
     assert_int_equal(try_export(&k, &err), TN_E_LIMIT);
     assert_non_null(strstr(err.text, "on data.valid, from "));
     assert_non_null(strstr(err.text, "export.values 1bit "));
-    char folder[300];
     tn_text names = {0};
     uint32_t n = 1;
-    (void)snprintf(folder, sizeof folder, "%s/export", k.dir);
+    PATH_IN(folder, k.dir, "export");
     assert_int_equal(tn_dir_list(folder, &names, &n, &err), TN_OK);
     assert_int_equal(n, 0);
     tn_text_done(&names);
@@ -290,32 +285,28 @@ static void read_file(const char *dir, const char *name, tn_text *out)
     char path[TN_PATH_SIZE];
     tn_error err = {0};
     tn_text_clear(out);
-    if (tn_path_join(dir, name, path, &err) != TN_OK ||
-        tn_file_read_all(path, 1 << 26, out, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tn_path_join(dir, name, path, &err) != TN_OK ||
+                tn_file_read_all(path, 1 << 26, out, &err) != TN_OK,
+            "%s", err.text);
 }
 
 static void write_over(const char *dir, const char *name, const char *data, size_t size)
 {
     char path[TN_PATH_SIZE];
     tn_error err = {0};
-    if (tn_path_join(dir, name, path, &err) != TN_OK ||
-        tn_file_replace(path, data, size, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tn_path_join(dir, name, path, &err) != TN_OK ||
+                tn_file_replace(path, data, size, &err) != TN_OK,
+            "%s", err.text);
 }
 
 /* Trained anew from nothing, the export is the one that is there already, byte for byte. */
 TEST(equal_checkpoints_have_equal_exports)
 {
-    char run[300];
-    tn_error err = {0};
     OPEN(exportkit, k, models[2], NULL);
     exportkit_train(&k);
     tn_exported first = exportkit_export(&k);
-    (void)snprintf(run, sizeof run, "%s/run", k.dir);
-    assert_int_equal(tn_remove_tree(run, &err), TN_OK);
+    PATH_IN(run, k.dir, "run");
+    assert_int_equal(tn_remove_tree(run, NULL), TN_OK);
     exportkit_train(&k);
     tn_exported again = exportkit_export(&k);
     assert_true(!first.existed && again.existed);
@@ -325,9 +316,8 @@ TEST(equal_checkpoints_have_equal_exports)
 /* The id of what a run over the same rows, written at another time into another folder, learns. */
 static void id_of_run(const char *const *overrides, time_t written, char out[33])
 {
-    char path[320];
     OPEN(exportkit, k, models[2], overrides);
-    (void)snprintf(path, sizeof path, "%s/train.csv", k.dir);
+    PATH_IN(path, k.dir, "train.csv");
     const struct utimbuf times = {.actime = written, .modtime = written};
     assert_int_equal(utime(path, &times), 0);
     exportkit_train(&k);
@@ -506,9 +496,7 @@ TEST(a_model_that_does_not_add_up_is_refused)
     assert_int_equal(open_exported(out.path, &err), TN_OK);
     for (uint32_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         change_model(&out, &model, lies[i][0], lies[i][1]);
-        if (open_exported(out.path, &err) != TN_E_CKPT) {
-            fail_msg("%s was believed", lies[i][1]);
-        }
+        fail_if(open_exported(out.path, &err) != TN_E_CKPT, "%s was believed", lies[i][1]);
     }
 }
 
@@ -554,15 +542,12 @@ TEST(rows_below_min_score_are_left_out)
     OPEN(exportkit, k, models[0], NULL);
     exportkit_train(&k);
     tn_exported all = exportkit_export(&k);
-    char to[300];
-    char path[300];
-    (void)snprintf(to, sizeof to, "%s/other", k.dir);
-    (void)snprintf(path, sizeof path, "%s/run", k.dir);
+    PATH_IN(to, k.dir, "other");
+    PATH_IN(path, k.dir, "run");
     k.run.export.min_score = 5;
     tn_export_request request = {.checkpoint = path, .to = to, .binder = &k.binder};
     tn_exported some;
-    tn_error err = {0};
-    assert_int_equal(tn_export(k.plan, &request, &some, &err), TN_OK);
+    assert_int_equal(tn_export(k.plan, &request, &some, NULL), TN_OK);
     assert_true(some.rows > 0 && some.rows < all.rows);
 }
 
@@ -578,11 +563,10 @@ static void check_deltas(const char *counts)
     tn_exported full[3];
     tn_exported delta[3] = {{.model_id = ""}};
     char run[300];
-    char to[300];
     tn_error err = {0};
     OPEN(exportkit, k, models[2], overrides);
     exportkit_train(&k);
-    (void)snprintf(to, sizeof to, "%s/deltas", k.dir);
+    PATH_IN(to, k.dir, "deltas");
     k.run.export.min_score = 3; /* rows leave and come */
     for (uint32_t i = 0; i < 3; i++) {
         (void)snprintf(run, sizeof run, "%s/run/ckpt-%u", k.dir, i + 1);

@@ -1,9 +1,7 @@
 /* test_exportfaults.c - no memory, no disk: exports and scorers fail in order and leave nothing. */
-#include "train/export/export.h"
 
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/core/failpoint.h"
 #include "base/thread/threads.h"
 #include "exportkit.h"
@@ -32,11 +30,10 @@ GROUP_TEAR_DOWN
 
 static uint32_t files_in(const char *folder)
 {
-    tn_error err = {0};
     tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
     if (tn_path_exists(folder)) {
-        assert_int_equal(tn_dir_list(folder, &names, &n, &err), TN_OK);
+        assert_int_equal(tn_dir_list(folder, &names, &n, NULL), TN_OK);
     }
     return n;
 }
@@ -74,10 +71,9 @@ TEST(every_failing_write_is_told_and_leaves_nothing)
 TEST(a_stopped_export_leaves_nothing)
 {
     const atomic_bool stop = true;
-    char to[300];
     tn_error err = {0};
     tn_exported out;
-    (void)snprintf(to, sizeof to, "%s/to-stopped", k.dir);
+    PATH_IN(to, k.dir, "to-stopped");
     tn_export_request request = {.checkpoint = run, .to = to, .binder = &k.binder, .stop = &stop};
     assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_E_STOPPED);
     assert_string_equal(err.text, "stopped by a signal; nothing is exported");
@@ -101,18 +97,16 @@ TEST(what_a_killed_export_left_is_removed_by_the_next)
                                          "0123456789abcdef0123456789abcdef.0123456789abcdef",
                                          "LATEST.0123456789abcdeg.tmp"};
     enum { OTHERS = sizeof others / sizeof others[0] };
-    char to[300];
     char killed[TN_PATH_SIZE];
     char running[TN_PATH_SIZE];
     char empty[TN_PATH_SIZE]; /* killed before it wrote */
     char other[OTHERS][TN_PATH_SIZE];
-    tn_error err = {0};
-    (void)snprintf(to, sizeof to, "%s/to-swept", k.dir);
+    PATH_IN(to, k.dir, "to-swept");
     make_folder(to, "0123456789abcdef0123456789abcdef.0123456789abcdef.tmp", killed);
     make_folder(to, "0123456789abcdef0123456789abcdef.ffff456789abcdef.tmp", running);
     (void)snprintf(empty, sizeof empty, "%s/%s", to,
                    "0123456789abcdef0123456789abcdef.aaaa456789abcdef.tmp");
-    assert_int_equal(tn_dir_make(empty, &err), TN_OK);
+    assert_int_equal(tn_dir_make(empty, NULL), TN_OK);
     for (uint32_t i = 0; i < OTHERS; i++) {
         make_folder(to, others[i], other[i]);
     }
@@ -121,9 +115,9 @@ TEST(what_a_killed_export_left_is_removed_by_the_next)
     assert_int_equal(tn_file_replace(latest, "0123", 4, NULL), TN_OK);
     tn_lock *lock = NULL;
     tn_exported out;
-    assert_int_equal(tn_lock_folder(&lock, running, &err), TN_OK);
+    assert_int_equal(tn_lock_folder(&lock, running, NULL), TN_OK);
     tn_export_request request = {.checkpoint = run, .to = to, .binder = &k.binder};
-    assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_OK);
+    assert_int_equal(tn_export(k.plan, &request, &out, NULL), TN_OK);
     assert_false(tn_path_exists(killed));
     assert_false(tn_path_exists(latest));
     assert_true(tn_path_exists(running));
@@ -132,7 +126,7 @@ TEST(what_a_killed_export_left_is_removed_by_the_next)
         assert_true(tn_path_exists(other[i]));
     }
     tn_lock_release(lock);
-    assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_OK);
+    assert_int_equal(tn_export(k.plan, &request, &out, NULL), TN_OK);
     assert_true(out.existed);
     assert_false(tn_path_exists(running));
     assert_int_equal(files_in(to), OTHERS + 1);
@@ -154,24 +148,23 @@ TEST(an_export_that_begins_keeps_its_folder_from_those_that_sweep)
 {
     atomic_bool over = false;
     tn_thread *sweeper = NULL;
-    tn_error err = {0};
     (void)snprintf(swept, sizeof swept, "%s/to-shared", k.dir);
-    assert_int_equal(tn_dir_make(swept, &err), TN_OK);
-    assert_int_equal(tn_thread_start(&sweeper, "sweeper", sweep_all_along, &over, &err), TN_OK);
+    assert_int_equal(tn_dir_make(swept, NULL), TN_OK);
+    assert_int_equal(tn_thread_start(&sweeper, "sweeper", sweep_all_along, &over, NULL), TN_OK);
     for (int i = 0; i < 5000; i++) {
         tn_export_folder folder;
         char file[TN_PATH_SIZE];
         assert_int_equal(
-            tn_export_folder_begin(&folder, swept, "0123456789abcdef0123456789abcdef", &err),
+            tn_export_folder_begin(&folder, swept, "0123456789abcdef0123456789abcdef", NULL),
             TN_OK);
         assert_non_null(folder.lock);
-        assert_int_equal(tn_path_join(folder.tmp, "dict.tnd", file, &err), TN_OK);
-        assert_int_equal(tn_file_replace(file, "half", 4, &err), TN_OK);
+        assert_int_equal(tn_path_join(folder.tmp, "dict.tnd", file, NULL), TN_OK);
+        assert_int_equal(tn_file_replace(file, "half", 4, NULL), TN_OK);
         assert_true(tn_path_exists(file));
         tn_export_folder_end(&folder, NULL);
     }
     atomic_store(&over, true);
-    assert_int_equal(tn_thread_join(sweeper, &err), TN_OK);
+    assert_int_equal(tn_thread_join(sweeper, NULL), TN_OK);
     assert_int_equal(files_in(swept), 0);
 }
 

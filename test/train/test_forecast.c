@@ -5,7 +5,6 @@
 #include "base/trace/trace.h"
 #include "config/diag.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/golden.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
@@ -137,11 +136,10 @@ static tn_pace measured(const char *data, const char *threads, tn_text *text)
 /* FLOPs over the peak said 2,486,957,746 rows/s. */
 TEST(linear_weights_are_no_faster_than_reading)
 {
-    char path[300];
     char train[320];
     tn_text text CLEANUP(tn_text_done) = {0};
     TMPDIR(dir);
-    (void)snprintf(path, sizeof path, "%s/rows.tsv", dir);
+    PATH_IN(path, dir, "rows.tsv");
     (void)snprintf(train, sizeof train, "data.train=%s", path);
     write_rows(path, 3000);
     tn_pace p = measured(train, "train.threads=1", &text);

@@ -17,7 +17,6 @@
 #include "ps/shard/dense.h"
 #include "ps/table/table.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/begin/import.h"
 #include "train/config/run.h"
 #include "train/eval/evaluate.h"
@@ -55,10 +54,8 @@ static void compare(trial *t, const char *file, const char *name, const char *wh
 
 static void load_start(trial *t)
 {
-    char rows[320];
-    char dense[320];
-    (void)snprintf(rows, sizeof rows, "%s/init.tsv", t->c.folder);
-    (void)snprintf(dense, sizeof dense, "%s/init.safetensors", t->c.folder);
+    PATH_IN(rows, t->c.folder, "init.tsv");
+    PATH_IN(dense, t->c.folder, "init.safetensors");
     tn_origin at = {.source = "test"};
     tn_tree *from = tn_tree_new(t->c.arena, TN_TREE_MAP, at);
     tn_tree_put(t->c.arena, from, "rows", tn_tree_scalar(t->c.arena, rows, at));
@@ -248,9 +245,7 @@ static void run_epoch(trial *t, uint32_t epoch)
         learn(t, step);
         tn_step_prefetch_recycle(feeder, step);
     }
-    if (status != TN_END) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(status != TN_END, "%s", err.text);
     tn_step_prefetch_close(feeder);
 }
 

@@ -5,7 +5,6 @@
 #include "nn/graph/params.h"
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/file/safetensors.h"
 #include "exportkit.h"
 #include "io/read/reader.h"
@@ -50,8 +49,7 @@ static tn_worker *trained_worker(exportkit *k)
     tn_error err = {0};
     tn_worker *w = new_worker(k);
     tn_saved which;
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/run", k->dir);
+    PATH_IN(path, k->dir, "run");
     assert_ok(tn_checkpoint_load(path, w, &which, &err), err.text);
     return w;
 }
@@ -60,17 +58,15 @@ static tn_worker *trained_worker(exportkit *k)
 static tn_text dump_of(exportkit *k, tn_worker *w)
 {
     static const char id[] = "00000000000000000000000000000000";
-    char path[300];
     tn_error err = {0};
     tn_export_done done;
     tn_text text = {0};
     const tn_export_rows rows = {.plan = k->plan, .table = w->shard.table, .model_id = id};
-    (void)snprintf(path, sizeof path, "%s/dump.tsv", k->dir);
-    if (tn_export_dump(&rows, path, &done, &err) != TN_OK ||
-        tn_file_read_all(path, 1 << 26, &text, &err) != TN_OK ||
-        tn_remove_file(path, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    PATH_IN(path, k->dir, "dump.tsv");
+    fail_if(tn_export_dump(&rows, path, &done, &err) != TN_OK ||
+                tn_file_read_all(path, 1 << 26, &text, &err) != TN_OK ||
+                tn_remove_file(path, &err) != TN_OK,
+            "%s", err.text);
     return text;
 }
 
@@ -89,11 +85,10 @@ static void save_dense(exportkit *k, tn_worker *w, const char *path)
                            .size = (size_t)s->rows * s->cols * sizeof(float)};
     }
     const tn_safetensors doc = {.n_tensors = n, .tensor = t};
-    tn_error err = {0};
     tn_file *f = NULL;
-    assert_int_equal(tn_file_create(&f, path, &err), TN_OK);
-    assert_int_equal(tn_safetensors_write(f, &doc, &err), TN_OK);
-    assert_int_equal(tn_file_commit(f, &err), TN_OK);
+    assert_int_equal(tn_file_create(&f, path, NULL), TN_OK);
+    assert_int_equal(tn_safetensors_write(f, &doc, NULL), TN_OK);
+    assert_int_equal(tn_file_commit(f, NULL), TN_OK);
 }
 
 /* A step on the first batch of the training data. */
@@ -107,11 +102,10 @@ static void learn(exportkit *k, tn_worker *w)
         .paths = k->run.data.train, .batch_rows = 50, .training = true, .seed = 7, .prefetch = 1};
     tn_step_prefetch_opts feeding = {
         .plan = k->plan, .team = w->team, .ahead = 1, .training = true};
-    if (tn_step_prefetch_open(&feeder, &feeding, &opts, &err) != TN_OK ||
-        tn_step_prefetch_next(feeder, &step, &err) != TN_OK ||
-        tn_step_learn(w, step, 1, &learned, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tn_step_prefetch_open(&feeder, &feeding, &opts, &err) != TN_OK ||
+                tn_step_prefetch_next(feeder, &step, &err) != TN_OK ||
+                tn_step_learn(w, step, 1, &learned, &err) != TN_OK,
+            "%s", err.text);
     tn_step_prefetch_recycle(feeder, step);
     tn_step_prefetch_close(feeder);
 }
@@ -134,13 +128,12 @@ TEST(k2_rows_with_states_come_back_bit_for_bit)
     for (uint32_t i = 0; i < 3; i++) {
         const char *const overrides[] = {state_too[0], state_too[1], state_too[2], rules[i], NULL};
         char rows[TN_PATH_SIZE];
-        char dense[300];
         tn_error err = {0};
         OPEN(exportkit, k, models[1], overrides);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
         assert_int_equal(tn_path_join(out.path, "dict.tsv", rows, &err), TN_OK);
-        (void)snprintf(dense, sizeof dense, "%s/dense.safetensors", k.dir);
+        PATH_IN(dense, k.dir, "dense.safetensors");
         tn_worker *was FREED(tn_worker_free) = trained_worker(&k);
         tn_worker *now FREED(tn_worker_free) = new_worker(&k);
         save_dense(&k, was, dense);
@@ -203,20 +196,18 @@ TEST(each_peer_takes_what_it_owns)
 {
     const char *const overrides[] = {state_too[0], state_too[1], state_too[2], NULL};
     char rows[TN_PATH_SIZE];
-    char dense[300];
-    tn_error err = {0};
     OPEN(exportkit, k, models[1], overrides);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
-    assert_int_equal(tn_path_join(out.path, "dict.tsv", rows, &err), TN_OK);
-    (void)snprintf(dense, sizeof dense, "%s/dense.safetensors", k.dir);
+    assert_int_equal(tn_path_join(out.path, "dict.tsv", rows, NULL), TN_OK);
+    PATH_IN(dense, k.dir, "dense.safetensors");
     tn_worker *was FREED(tn_worker_free) = trained_worker(&k);
     save_dense(&k, was, dense);
     for (uint32_t rank = 0; rank < 3; rank++) {
         tn_worker *w FREED(tn_worker_free) = new_peer(&k, rank);
         const uint32_t *own = w->shares->owners.from + rank;
         const size_t *cut = w->shares->dense + rank;
-        assert_int_equal(tn_import(from_tree(&k, rows, dense), w, NULL, &err), TN_OK);
+        assert_int_equal(tn_import(from_tree(&k, rows, dense), w, NULL, NULL), TN_OK);
         tn_text a CLEANUP(tn_text_done) = rows_of(was, own[0], own[1]);
         tn_text b CLEANUP(tn_text_done) = rows_of(w, 0, TN_PARTITIONS);
         assert_true(b.size > 0);
@@ -251,8 +242,7 @@ TEST(without_states_a_rule_starts_fresh)
 
 static void put_file(const char *path, const char *text)
 {
-    tn_error err = {0};
-    assert_int_equal(tn_file_replace(path, text, strlen(text), &err), TN_OK);
+    assert_int_equal(tn_file_replace(path, text, strlen(text), NULL), TN_OK);
 }
 
 /* K3: a dense file without names lets a renamed layer permute weights; dims are believed. */
@@ -273,18 +263,16 @@ TEST(k3_misfits_are_listed_by_name)
         {HEAD "\twide\tdeep\nuser\t1\t0\t0\t0\t1 1\t1 2 3 4\n", {":4:", "another number", "wide"}},
     };
     static const char *const overrides[] = {"train.sparse={type: adam, lr: 0.1}", NULL};
-    char path[300];
     OPEN(exportkit, k, models[1], overrides);
     tn_worker *w FREED(tn_worker_free) = new_worker(&k);
-    (void)snprintf(path, sizeof path, "%s/wrong.tsv", k.dir);
+    PATH_IN(path, k.dir, "wrong.tsv");
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         tn_error err = {0};
         put_file(path, wrong[i].text);
         assert_int_equal(tn_import(from_tree(&k, path, NULL), w, NULL, &err), TN_E_CKPT);
         for (uint32_t s = 0; s < 3 && wrong[i].says[s] != NULL; s++) {
-            if (strstr(err.text, wrong[i].says[s]) == NULL) {
-                fail_msg("%u: '%s' is not in '%s'", i, wrong[i].says[s], err.text);
-            }
+            fail_if(strstr(err.text, wrong[i].says[s]) == NULL, "%u: '%s' is not in '%s'", i,
+                    wrong[i].says[s], err.text);
         }
     }
 }

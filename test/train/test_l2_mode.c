@@ -1,7 +1,6 @@
 /* test_l2_mode.c - runs with l2_mode: dense end with the same model, stopped or not, evaluated or
  * not, with deltas, threads and peers. */
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/grouprun.h"
 #include "train/trainrun.h"
 

@@ -1,10 +1,8 @@
 /* test_lifecycle.c - runs over some days in which rows expire, or leave a full table: the same rows
  * in every way to get there. */
 #include "base/core/log.h"
-#include "base/file/file.h"
 #include "support/rounds.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/grouprun.h"
 #include "train/trainrun.h"
@@ -107,9 +105,7 @@ static uint32_t train_days(const char *run_dir, const lifecycle_case *c, const c
         day_options o;
         options_of(&o, c, d, more);
         const trainrun run = trainrun_do(run_dir, o.more, NULL);
-        if (run.status != TN_OK) {
-            fail_msg("%s, day %u: %s", c->name, d, run.text);
-        }
+        fail_if(run.status != TN_OK, "%s, day %u: %s", c->name, d, run.text);
         hash = run.hash;
     }
     assert_int_not_equal(hash, 0);
@@ -119,11 +115,10 @@ static uint32_t train_days(const char *run_dir, const lifecycle_case *c, const c
 /* The number behind "name": in the last line of a kind of metrics.jsonl, behind `from`. */
 static double told_behind(const char *run_dir, const char *kind, const char *from, const char *name)
 {
-    char path[400];
     char words[60];
     tn_text text CLEANUP(tn_text_done) = {0};
     double value = -1;
-    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", run_dir);
+    PATH_IN(path, run_dir, "metrics.jsonl");
     assert_int_equal(tn_file_read_all(path, 1 << 28, &text, NULL), TN_OK);
     (void)snprintf(words, sizeof words, "\"kind\":\"%s\"", kind);
     for (const char *at = strstr(tn_text_str(&text), words); at != NULL;
@@ -156,10 +151,8 @@ static void assert_same_checkpoints(const lifecycle_case *c, const char *a, cons
         tn_saved delta = {0};
         const uint32_t want = trainrun_hash_with(a, n, c->more[0], &full);
         const uint32_t got = trainrun_hash_with(b, n, c->more[0], &delta);
-        if (want != got) {
-            fail_msg("%s: checkpoint %llu of step %llu", c->name, (unsigned long long)n,
-                     (unsigned long long)full.step);
-        }
+        fail_if(want != got, "%s: checkpoint %llu of step %llu", c->name, (unsigned long long)n,
+                (unsigned long long)full.step);
         if (want == 0) {
             break;
         }
@@ -226,9 +219,7 @@ TEST(threads_and_stops_do_not_show)
             assert_int_equal(now, hash);
         }
         (void)snprintf(run_dir, sizeof run_dir, "%s/stops-%u", dir, i);
-        if (train_with_stops(run_dir, c) != hash) {
-            fail_msg("%s: stopped and gone on with", c->name);
-        }
+        fail_if(train_with_stops(run_dir, c) != hash, "%s: stopped and gone on with", c->name);
     }
 }
 
@@ -286,8 +277,7 @@ TEST(three_processes_let_the_same_rows_go)
 TEST(a_sweep_tells_what_left_of_each_slot)
 {
     const lifecycle_case c = {"told", {TTL, "slots.rare.expiry={ttl_days: ~}"}, true, false};
-    char run_dir[300];
-    (void)snprintf(run_dir, sizeof run_dir, "%s/told", dir);
+    PATH_IN(run_dir, dir, "told");
     (void)train_days(run_dir, &c, NULL);
     assert_true(told(run_dir, "sweep", "expired") > 0);
     assert_true(told(run_dir, "sweep", "rows") > 0);
@@ -299,9 +289,8 @@ TEST(a_sweep_tells_what_left_of_each_slot)
 
 TEST(a_cap_without_room_is_refused)
 {
-    char run_dir[300];
     const char *const more[] = {"embedding.memory=200kB", "embedding.on_full=evict", NULL};
-    (void)snprintf(run_dir, sizeof run_dir, "%s/small", dir);
+    PATH_IN(run_dir, dir, "small");
     const trainrun run = trainrun_do(run_dir, more, NULL);
     assert_int_equal(run.status, TN_E_CONFIG);
     assert_non_null(strstr(run.text, "at least"));

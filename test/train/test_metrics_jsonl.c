@@ -2,11 +2,8 @@
 #include "train/report/metrics_jsonl.h"
 
 #include "base/codec/json.h"
-#include "base/core/alloc.h"
-#include "base/file/file.h"
 #include "metrics/v21.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 enum { LINES_MAX = 16 };
 
@@ -55,9 +52,8 @@ static void read_log(logged *l)
         size_t size = strcspn(text, "\n");
         tn_error err = {0};
         assert_in_range(l->n, 0, LINES_MAX - 1);
-        if (tn_json_parse(&l->line[l->n], text, size, l->arena, "line", &err) != TN_OK) {
-            fail_msg("%s: %.*s", err.text, (int)size, text);
-        }
+        fail_if(tn_json_parse(&l->line[l->n], text, size, l->arena, "line", &err) != TN_OK,
+                "%s: %.*s", err.text, (int)size, text);
         l->n++;
         text += size + 1;
     }

@@ -3,8 +3,6 @@
 
 #include "support/test.h"
 
-#include "base/core/alloc.h"
-#include "base/file/file.h"
 #include "exportkit.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/eval/evaluate.h"
@@ -18,15 +16,13 @@ GROUP_SET_UP
 {
     tn_error err = {0};
     tn_saved which;
-    char path[300];
     exportkit_open(&k, "{type: widedeep, hidden: [5]}", NULL);
     exportkit_train(&k);
-    (void)snprintf(path, sizeof path, "%s/run", k.dir);
+    PATH_IN(path, k.dir, "run");
     const tn_worker_opts opts = {.training = true, .fetch = fetched, .n_fetch = 2};
-    if (tn_worker_new(&w, k.plan, &opts, &k.binder, &err) != TN_OK ||
-        tn_checkpoint_load(path, w, &which, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tn_worker_new(&w, k.plan, &opts, &k.binder, &err) != TN_OK ||
+                tn_checkpoint_load(path, w, &which, &err) != TN_OK,
+            "%s", err.text);
 }
 
 GROUP_TEAR_DOWN
@@ -44,9 +40,9 @@ static void predict(const tn_strs *paths, const char *file, double sampling)
     assert_int_equal(tn_predictions_open(&p, &opts, &err), TN_OK);
     tn_eval_request request = {
         .paths = paths, .want_ids = true, .sink = tn_predictions_sink, .sink_arg = p};
-    if (tn_evaluate(w, &request, &out, &err) != TN_OK || tn_predictions_commit(p, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tn_evaluate(w, &request, &out, &err) != TN_OK ||
+                tn_predictions_commit(p, &err) != TN_OK,
+            "%s", err.text);
 }
 
 static uint32_t lines_in(const tn_text *t)
@@ -90,9 +86,8 @@ TEST(a_line_says_where_its_record_is)
 {
     uint32_t n = 0;
     tn_text text CLEANUP(tn_text_done) = {0};
-    char path[300];
     float *logits FREED(tn_free) = exportkit_trainer_logits(&k, &n);
-    (void)snprintf(path, sizeof path, "%s/pred.tsv", k.dir);
+    PATH_IN(path, k.dir, "pred.tsv");
     predict(&k.run.data.valid, path, 0.1);
     read_all(path, &text);
     const char *at = strchr(text.data, '\n') + 1;
@@ -121,13 +116,11 @@ TEST(a_line_says_where_its_record_is)
 
 TEST(every_source_has_a_file)
 {
-    char path[300];
-    char other[300];
     tn_text text CLEANUP(tn_text_done) = {0};
     const char *item[] = {k.run.data.valid.item[0], k.run.data.train.item[0]};
     const tn_strs paths = {2, item};
-    (void)snprintf(path, sizeof path, "%s/two.tsv", k.dir);
-    (void)snprintf(other, sizeof other, "%s/two.1.tsv", k.dir);
+    PATH_IN(path, k.dir, "two.tsv");
+    PATH_IN(other, k.dir, "two.1.tsv");
     predict(&paths, path, 1);
     read_all(path, &text);
     uint32_t n = lines_in(&text);
@@ -145,10 +138,9 @@ TEST(a_pass_that_fails_leaves_nothing)
     tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t before = 0;
     uint32_t after = 0;
-    char path[300];
     const atomic_bool stop = true;
     assert_int_equal(tn_dir_list(k.dir, &names, &before, &err), TN_OK);
-    (void)snprintf(path, sizeof path, "%s/none.tsv", k.dir);
+    PATH_IN(path, k.dir, "none.tsv");
     const tn_predictions_opts opts = {.path = path, .sampling = 1};
     assert_int_equal(tn_predictions_open(&p, &opts, &err), TN_OK);
     tn_eval_request request = {.paths = &k.run.data.valid,
@@ -179,23 +171,19 @@ TEST(nodes_are_fetched)
         "p=[x.split('\\t') for x in open(sys.argv[2]).read().splitlines()[1:]]\n"
         "assert ids==[x[0] for x in p]\n"
         "L=struct.unpack('<48f',l); assert all(abs(a-float(x[3]))<1e-6 for a,x in zip(L,p))\n";
-    char npz[300];
-    char tsv[300];
-    char program[300];
     char command[1000];
     tn_error err = {0};
     tn_fetch *f = NULL;
     tn_evaluation out;
     const tn_strs nodes = {2, fetched};
-    (void)snprintf(npz, sizeof npz, "%s/fetch.npz", k.dir);
-    (void)snprintf(tsv, sizeof tsv, "%s/fetch.tsv", k.dir);
-    (void)snprintf(program, sizeof program, "%s/read.py", k.dir);
+    PATH_IN(npz, k.dir, "fetch.npz");
+    PATH_IN(tsv, k.dir, "fetch.tsv");
+    PATH_IN(program, k.dir, "read.py");
     assert_int_equal(tn_fetch_open(&f, npz, &nodes, &err), TN_OK);
     tn_eval_request request = {
         .paths = &k.run.data.valid, .want_ids = true, .sink = tn_fetch_sink, .sink_arg = f};
-    if (tn_evaluate(w, &request, &out, &err) != TN_OK || tn_fetch_commit(f, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tn_evaluate(w, &request, &out, &err) != TN_OK || tn_fetch_commit(f, &err) != TN_OK,
+            "%s", err.text);
     tn_evaluation_done(&out);
     predict(&k.run.data.valid, tsv, 1);
     if (system("python3 -c 'import zipfile' >/dev/null 2>&1") != 0) { /* NOLINT */

@@ -1,9 +1,7 @@
 /* test_profile.c - a recorded run: the same bits, a line for every thread, a verdict, a file. */
 #include "base/codec/json.h"
-#include "base/file/file.h"
 #include "base/trace/tracelane.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/report/profile.h"
 #include "train/trainrun.h"
 
@@ -12,8 +10,7 @@ enum { RUN_TICKS = 1000000 };
 static tn_profile *open_profile(void)
 {
     tn_profile *p = NULL;
-    tn_error err = {0};
-    assert_int_equal(tn_profile_open(&p, &err), TN_OK);
+    assert_int_equal(tn_profile_open(&p, NULL), TN_OK);
     return p;
 }
 
@@ -71,8 +68,7 @@ TEST(the_text_has_every_thread_the_totals_and_a_verdict)
     assert_int_equal(record(more, p).status, TN_OK);
     assert_true(tn_profile_ended(p));
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
-    assert_int_equal(tn_profile_text(p, &text, &err), TN_OK);
+    assert_int_equal(tn_profile_text(p, &text, NULL), TN_OK);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         assert_in(tn_text_str(&text), want[i]);
     }
@@ -86,9 +82,8 @@ static double kflop_of(const char *const *more)
 {
     tn_profile *p = open_profile();
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     assert_int_equal(record(more, p).status, TN_OK);
-    assert_int_equal(tn_profile_text(p, &text, &err), TN_OK);
+    assert_int_equal(tn_profile_text(p, &text, NULL), TN_OK);
     const char *at = strstr(tn_text_str(&text), " kFLOP a row");
     assert_non_null(at);
     while (at[-1] != '\n') {
@@ -109,18 +104,16 @@ TEST(a_short_last_batch_does_not_change_the_work_of_a_row)
 
 TEST(the_file_has_the_nodes_of_the_graph)
 {
-    char path[300];
     TMPDIR(dir);
-    (void)snprintf(path, sizeof path, "%s/trace.json", dir);
+    PATH_IN(path, dir, "trace.json");
     tn_profile *p = open_profile();
     assert_int_equal(record(NULL, p).status, TN_OK);
-    tn_error err = {0};
     tn_text text CLEANUP(tn_text_done) = {0};
-    assert_int_equal(tn_profile_write(p, path, &err), TN_OK);
-    assert_int_equal(tn_file_read_all(path, 1 << 26, &text, &err), TN_OK);
+    assert_int_equal(tn_profile_write(p, path, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 26, &text, NULL), TN_OK);
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 20);
     const tn_json *list = NULL;
-    assert_int_equal(tn_json_parse(&list, text.data, text.size, arena, path, &err), TN_OK);
+    assert_int_equal(tn_json_parse(&list, text.data, text.size, arena, path, NULL), TN_OK);
     assert_in(tn_text_str(&text), "\"name\":\"deep.1\",\"pid\":1,");
     assert_in(tn_text_str(&text), "\"cat\":\"backward\"");
     tn_profile_close(p);
@@ -137,9 +130,8 @@ TEST(a_run_that_fails_is_told_as_far_as_it_came)
     p = open_profile();
     assert_int_not_equal(record(no_data, p).status, TN_OK);
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     assert_true(tn_profile_ended(p)); /* a table of hardly anything, and no totals */
-    assert_int_equal(tn_profile_text(p, &text, &err), TN_OK);
+    assert_int_equal(tn_profile_text(p, &text, NULL), TN_OK);
     assert_null(strstr(tn_text_str(&text), "roofline"));
     tn_profile_close(p);
 }
@@ -179,9 +171,8 @@ static void assert_verdict(const spent *main_thread, const char *want)
 {
     static const spent parser[] = {{TN_PHASE_PARSE, 45}, {TN_PHASE_WAIT_INPUT, 5}, {TN_PHASES, 0}};
     tn_trace *t = NULL;
-    tn_error err = {0};
     tn_text text CLEANUP(tn_text_done) = {0};
-    assert_int_equal(tn_trace_open(&t, 16, &err), TN_OK);
+    assert_int_equal(tn_trace_open(&t, 16, NULL), TN_OK);
     t->begin = t->begin_ns = 0;
     t->end = RUN_TICKS;
     t->end_ns = 1000000000;

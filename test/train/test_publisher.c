@@ -3,11 +3,8 @@
 #include "train/run/publisher.h"
 
 #include "support/test.h"
-#include "support/tmpdir.h"
 
-#include "base/core/alloc.h"
 #include "base/core/failpoint.h"
-#include "base/file/file.h"
 #include "config/diag.h"
 #include "dict/dict_deltas.h"
 #include "train/checkpoint/run_state.h"

@@ -1,9 +1,7 @@
 /* test_report.c - what people see of a run, from its first line to its last, and what programs do.
  */
 #include "base/codec/json.h"
-#include "base/file/file.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/trainrun.h"
 
 enum { STEPS = 8 }; /* of an epoch */
@@ -47,9 +45,7 @@ static const char *only_line(const char *begin)
         }
         at += size + 1;
     }
-    if (n != 1) {
-        fail_msg("%u lines begin with '%s' in:\n%s", n, begin, tn_text_str(&shown));
-    }
+    fail_if(n != 1, "%u lines begin with '%s' in:\n%s", n, begin, tn_text_str(&shown));
     return line;
 }
 

@@ -1,11 +1,8 @@
 /* test_resume.c - what may change between a checkpoint and the run that goes on from it. */
-#include "base/core/alloc.h"
 #include "base/core/failpoint.h"
-#include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "io/read/blocks.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/checkpoint/sources.h"
 #include "train/golden.h"
 #include "train/group/ranks.h"
@@ -22,9 +19,8 @@ static bool says(const char *dir, const char *file, const char *words)
 {
     char path[TN_PATH_SIZE];
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
-    assert_int_equal(tn_path_join(dir, file, path, &err), TN_OK);
-    assert_int_equal(tn_file_read_all(path, 1 << 24, &text, &err), TN_OK);
+    assert_int_equal(tn_path_join(dir, file, path, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
     bool found = strstr(tn_text_str(&text), words) != NULL;
     return found;
 }
@@ -33,10 +29,9 @@ static bool says(const char *dir, const char *file, const char *words)
 static void put_rows(const char *dir, const char *name, char path[TN_PATH_SIZE])
 {
     tn_text rows CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
-    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, &err), TN_OK);
-    assert_int_equal(tn_path_join(dir, name, path, &err), TN_OK);
-    assert_int_equal(tn_file_replace(path, rows.data, rows.size, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, NULL), TN_OK);
+    assert_int_equal(tn_path_join(dir, name, path, NULL), TN_OK);
+    assert_int_equal(tn_file_replace(path, rows.data, rows.size, NULL), TN_OK);
 }
 
 /* ---- what several readers left ---- */
@@ -82,9 +77,7 @@ static uint64_t leave_pattern(const char *dir)
     }
     k.state.part = part;
     k.state.n_parts = n;
-    if (sharekit_save(&k, false, &saved, NULL) != TN_OK) {
-        fail_msg("not saved");
-    }
+    fail_if(sharekit_save(&k, false, &saved, NULL) != TN_OK, "not saved");
     assert_true(says(dir, "ckpt-1/MANIFEST", "],\"shuffle\":100}"));
     return records;
 }
@@ -112,9 +105,7 @@ TEST(a_run_alone_reads_what_several_readers_left)
         assert_ok(o.status, o.text);
         (void)snprintf(samples, sizeof samples, "\"samples\":\"%llu\"",
                        (unsigned long long)records);
-        if (!says(dir[i], "summary.json", samples)) {
-            fail_msg("not %s", samples);
-        }
+        fail_if(!says(dir[i], "summary.json", samples), "not %s", samples);
         assert_true(i == 0 || o.hash == want);
         want = o.hash;
         o = trainrun_do(dir[i], (const char *const[]){PARTS, "train.epochs=2", NULL}, NULL);
@@ -168,8 +159,7 @@ TEST(other_files_within_an_epoch_are_refused)
     o = trainrun_do(dir, (const char *const[]){train, NULL}, NULL);
     assert_int_equal(o.status, TN_E_DATA);
     assert_non_null(strstr(o.text, "have changed since the checkpoint: 3 files, 2 before"));
-    tn_error err = {0};
-    assert_int_equal(tn_remove_file(path, &err), TN_OK);
+    assert_int_equal(tn_remove_file(path, NULL), TN_OK);
     o = trainrun_do(dir, (const char *const[]){train, NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
     put_rows(data, "a.tsv", path); /* between epochs too, but one word is enough there */
@@ -194,9 +184,7 @@ static bool differ(const tn_sources *was, const tn_sources *now, const char *wor
 {
     tn_text how CLEANUP(tn_text_done) = {0};
     bool other = tn_sources_differ(was, now, &how);
-    if (other && strstr(tn_text_str(&how), words) == NULL) {
-        fail_msg("%s", tn_text_str(&how));
-    }
+    fail_if(other && strstr(tn_text_str(&how), words) == NULL, "%s", tn_text_str(&how));
     return other;
 }
 
@@ -204,10 +192,9 @@ static bool differ(const tn_sources *was, const tn_sources *now, const char *wor
 static const tn_sources *written(const tn_sources *s, tn_arena *arena)
 {
     tn_text lines CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     const tn_sources *back = NULL;
-    assert_int_equal(tn_sources_write(s, &lines, &err), TN_OK);
-    assert_int_equal(tn_sources_read(&back, &lines, "sources.jsonl", arena, &err), TN_OK);
+    assert_int_equal(tn_sources_write(s, &lines, NULL), TN_OK);
+    assert_int_equal(tn_sources_read(&back, &lines, "sources.jsonl", arena, NULL), TN_OK);
     return back;
 }
 
@@ -218,28 +205,27 @@ TEST(a_file_is_what_is_in_it)
     char path[TN_PATH_SIZE];
     char moved[TN_PATH_SIZE];
     char *bytes FREED(tn_free) = tn_alloc(1, SIZE, "a file");
-    tn_error err = {0};
     TMPDIR(data);
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
-    assert_int_equal(tn_path_join(data, "a.tsv", path, &err), TN_OK);
-    assert_int_equal(tn_path_join(data, "b.tsv", moved, &err), TN_OK);
+    assert_int_equal(tn_path_join(data, "a.tsv", path, NULL), TN_OK);
+    assert_int_equal(tn_path_join(data, "b.tsv", moved, NULL), TN_OK);
     memset(bytes, 'x', SIZE);
-    assert_int_equal(tn_file_replace(path, bytes, SIZE, &err), TN_OK);
+    assert_int_equal(tn_file_replace(path, bytes, SIZE, NULL), TN_OK);
     const tn_sources *was = written(look(path, arena), arena);
     assert_true(was->id[0].known && was->id[0].hashed);
     const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
     assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
     assert_false(differ(was, look(path, arena), ""));
-    assert_int_equal(tn_rename(path, moved, &err), TN_OK);
+    assert_int_equal(tn_rename(path, moved, NULL), TN_OK);
     assert_false(differ(was, look(moved, arena), ""));
     assert_false(differ(was, look(path, arena), "")); /* it is gone, and said to be so elsewhere */
     for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++) {
         bytes[seen[i]] = 'y';
-        assert_int_equal(tn_file_replace(path, bytes, SIZE, &err), TN_OK);
+        assert_int_equal(tn_file_replace(path, bytes, SIZE, NULL), TN_OK);
         assert_true(differ(was, look(path, arena), "holds other bytes than before"));
         bytes[seen[i]] = 'x';
     }
-    assert_int_equal(tn_file_replace(path, bytes, SIZE - 1, &err), TN_OK);
+    assert_int_equal(tn_file_replace(path, bytes, SIZE - 1, NULL), TN_OK);
     assert_true(differ(was, look(path, arena), "has 1048575 bytes, 1048576 before"));
 }
 
@@ -351,10 +337,9 @@ TEST(files_that_change_while_they_are_read_are_noticed)
         const char *const opts[] = {train, "data.valid=-", cases[i].every, cases[i].epochs, NULL};
         trainrun o = run_with_change(dir, path, opts);
         assert_int_equal(o.status, TN_E_DATA);
-        if (strstr(o.text, cases[i].says) == NULL ||
-            strstr(o.text, "\nhint: data.changed=accept") == NULL) {
-            fail_msg("%s", o.text);
-        }
+        fail_if(strstr(o.text, cases[i].says) == NULL ||
+                    strstr(o.text, "\nhint: data.changed=accept") == NULL,
+                "%s", o.text);
     }
 }
 
@@ -363,10 +348,9 @@ static uint32_t put_bad_rows(const char *dir, char path[TN_PATH_SIZE])
 {
     tn_text rows CLEANUP(tn_text_done) = {0};
     tn_text bad CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     uint32_t n = 0;
     uint32_t n_bad = 0;
-    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, NULL), TN_OK);
     for (const char *c = tn_text_str(&rows); *c != '\0'; c++) {
         tn_text_addc(&bad, *c);
         if (*c == '\n' && ++n % 9 == 2) {
@@ -374,8 +358,8 @@ static uint32_t put_bad_rows(const char *dir, char path[TN_PATH_SIZE])
             n_bad++;
         }
     }
-    assert_int_equal(tn_path_join(dir, "bad.tsv", path, &err), TN_OK);
-    assert_int_equal(tn_file_replace(path, bad.data, bad.size, &err), TN_OK);
+    assert_int_equal(tn_path_join(dir, "bad.tsv", path, NULL), TN_OK);
+    assert_int_equal(tn_file_replace(path, bad.data, bad.size, NULL), TN_OK);
     return n_bad;
 }
 
@@ -401,9 +385,7 @@ TEST(records_are_counted_once_behind_bad_ones)
                                      NULL);
             assert_ok(o.status, o.text);
         }
-        if (!says(dir, "summary.json", samples)) {
-            fail_msg("%s: not %s", windows[i], samples);
-        }
+        fail_if(!says(dir, "summary.json", samples), "%s: not %s", windows[i], samples);
     }
 }
 
@@ -425,11 +407,10 @@ TEST(another_metric_to_watch_begins_anew)
 
 TEST(an_old_checkpoint_that_cannot_be_removed_is_no_failure)
 {
-    tn_error err = {0};
     TMPDIR(dir);
-    assert_int_equal(tn_failpoint_set("ckpt.before_prune:EIO", &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("ckpt.before_prune:EIO", NULL), TN_OK);
     trainrun o = trainrun_do(dir, (const char *const[]){"checkpoint.keep=1", NULL}, NULL);
-    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(o.hash, trainrun_hash(NULL));
 }

@@ -1,7 +1,6 @@
 /* test_run_loss.c - what follows from the loss of a run: labels, metrics, what is refused. */
 #include "train/config/run_loss.h"
 
-#include "base/core/arena.h"
 #include "base/core/text.h"
 #include "config/diag.h"
 #include "config/tree.h"
@@ -11,32 +10,25 @@
 #include "nn/loss/loss.h"
 #include "support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct fixture {
     tn_arena *arena;
     tn_diag diag;
     tn_run run;
 } fixture;
 
-static int set_up(void **state)
+SET_UP
 {
     static fixture f;
     f = (fixture){.arena = tn_arena_new(1 << 16)};
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN
 {
     fixture *f = *state;
     tn_diag_done(&f->diag);
     tn_arena_free(f->arena);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
 
 static const tn_tree *read_yaml(fixture *f, const char *yaml)
 {
@@ -59,21 +51,18 @@ static const char *faults(fixture *f, const char *lines)
 static void assert_faults(fixture *f, const char *lines, const char *want)
 {
     const char *got = faults(f, lines);
-    if (want[0] == '\0' ? got[0] != '\0' : strstr(got, want) == NULL) {
-        fail_msg("\"%s\": \"%s\" is not \"%s\"", lines, got, want);
-    }
+    fail_if(want[0] == '\0' ? got[0] != '\0' : strstr(got, want) == NULL,
+            "\"%s\": \"%s\" is not \"%s\"", lines, got, want);
 }
 
 static void assert_judges(const tn_loss *loss, const char *name)
 {
-    if (tn_metric_find(name) == NULL || !tn_metric_fits(name, loss->target)) {
-        fail_msg("%s: metric '%s' does not judge it", loss->choice.name, name);
-    }
+    fail_if(tn_metric_find(name) == NULL || !tn_metric_fits(name, loss->target),
+            "%s: metric '%s' does not judge it", loss->choice.name, name);
 }
 
-TEST(metrics_of_every_loss_judge_its_scores)
+TEST_ON(fixture *f, metrics_of_every_loss_judge_its_scores)
 {
-    fixture *f = *state;
     for (const tn_choice *const *c = tn_loss_choices; *c != NULL; c++) {
         const tn_loss *loss = tn_loss_find((*c)->name);
         assert_ptr_equal(&loss->choice, *c);
@@ -205,10 +194,9 @@ static double value_of(const char *loss)
     const tn_loss *l = tn_loss_find(loss);
     const tn_run run = {.loss = {.choice = &l->choice}};
     tn_metrics *m = NULL;
-    tn_error err = {0};
     const tn_scored rows = {.n = 2, .logit = (const float[]){0, 2}, .label = (const float[]){1, 0}};
-    assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.target = l->target}, &err), TN_OK);
-    assert_int_equal(tn_metrics_add(m, &rows, &err), TN_OK);
+    assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.target = l->target}, NULL), TN_OK);
+    assert_int_equal(tn_metrics_add(m, &rows, NULL), TN_OK);
     const double value = tn_run_loss_value(&run, m);
     tn_metrics_free(m);
     return value;

@@ -1,6 +1,4 @@
 /* test_shipped.c - every configuration in configs/ binds, and prints to one that is the same. */
-#include "base/core/arena.h"
-#include "base/file/file.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/yaml.h"
@@ -24,9 +22,7 @@ static void bind(const char *path, const tn_tree *tree, tn_arena *arena, tn_diag
     if (tree != NULL) {
         tn_run_bind(&b, tree, run);
     }
-    if (diag->n_errors > 0) {
-        fail_msg("%s: %s", path, tn_text_str(&diag->text));
-    }
+    fail_if(diag->n_errors > 0, "%s: %s", path, tn_text_str(&diag->text));
 }
 
 static void print(tn_text *out, const tn_tree *tree, bool sources)

@@ -1,5 +1,4 @@
 /* test_slot_ranges.c - "C{1..26}" in the names of slots. */
-#include "base/core/arena.h"
 #include "config/tree.h"
 #include "support/test.h"
 #include "train/config/slot_ranges.h"

@@ -4,9 +4,7 @@
 
 #include "support/test.h"
 
-#include "base/core/alloc.h"
 #include "base/core/failpoint.h"
-#include "base/file/file.h"
 #include "exportkit.h"
 #include "nn/gemm/kernels.h"
 #include "support/mallocs.h"
@@ -35,10 +33,9 @@ GROUP_SET_UP
     exportkit_train(&f.kit);
     f.out = exportkit_export(&f.kit);
     f.trainer = exportkit_trainer_logits(&f.kit, &f.n);
-    if (tnet_open(f.out.path, TNET_VERIFY_FULL, &f.model, &err) != TNET_OK ||
-        tnet_scorer_new(f.model, &f.scorer, &err) != TNET_OK) {
-        fail_msg("%s", err.text);
-    }
+    fail_if(tnet_open(f.out.path, TNET_VERIFY_FULL, &f.model, &err) != TNET_OK ||
+                tnet_scorer_new(f.model, &f.scorer, &err) != TNET_OK,
+            "%s", err.text);
 }
 
 GROUP_TEAR_DOWN
@@ -51,9 +48,7 @@ GROUP_TEAR_DOWN
 
 static void good(int code, const tnet_error *err)
 {
-    if (code != TNET_OK) {
-        fail_msg("%d: %s", code, err->text);
-    }
+    fail_if(code != TNET_OK, "%d: %s", code, err->text);
 }
 
 static void near(float a, float b)
@@ -458,9 +453,8 @@ TEST(the_header_has_no_other_function)
 {
     static const char mark[] = "\nTNET_API ";
     tn_text header CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     uint32_t found = 0;
-    assert_int_equal(tn_file_read_all("src/serve/tnet.h", 1 << 20, &header, &err), TN_OK);
+    assert_int_equal(tn_file_read_all("src/serve/tnet.h", 1 << 20, &header, NULL), TN_OK);
     for (const char *at = header.data; (at = strstr(at, mark)) != NULL; found++) {
         at += sizeof mark - 1;
         const char *name = strstr(at, "tnet_");
@@ -478,9 +472,7 @@ TEST(the_header_has_no_other_function)
                (strncmp(functions[i].name, name, size) != 0 || functions[i].name[size] != '\0')) {
             i++;
         }
-        if (i == N_FUNCTIONS) {
-            fail_msg("no wrong calls of '%.*s'", (int)size, name);
-        }
+        fail_if(i == N_FUNCTIONS, "no wrong calls of '%.*s'", (int)size, name);
     }
     assert_int_equal(found, N_FUNCTIONS);
 }
@@ -549,10 +541,8 @@ static void fail_each_in_turn(const char *path)
         (void)tn_mallocs_fail_at(n);
         int code = live(path, again);
         failed = tn_mallocs_fail_at(0) == 0;
-        if (tn_mallocs_live() != before) {
-            fail_msg("allocation %d: %d blocks are left", (int)n,
-                     (int)(tn_mallocs_live() - before));
-        }
+        fail_if(tn_mallocs_live() != before, "allocation %d: %d blocks are left", (int)n,
+                (int)(tn_mallocs_live() - before));
         if (code != TNET_OK || !failed) {
             assert_int_equal(code, failed ? TNET_E_MEMORY : TNET_OK);
         }
@@ -567,18 +557,16 @@ TEST(every_allocation_may_fail)
 #if defined(TN_SANITIZED)
     skip(); /* they define malloc themselves */
 #endif
-    tn_error err = {0};
-    char told[300];
-    (void)snprintf(told, sizeof told, "%s/told", f.kit.dir);
+    PATH_IN(told, f.kit.dir, "told");
     (void)fflush(NULL);
     int screen[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
     int fd = open(told, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_true(screen[0] >= 0 && screen[1] >= 0 && fd >= 0);
     assert_true(dup2(fd, STDOUT_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0);
     fail_each_in_turn(f.out.path);
-    assert_int_equal(tn_failpoint_set("nn.no_kernels:error", &err), TN_OK); /* an old processor */
+    assert_int_equal(tn_failpoint_set("nn.no_kernels:error", NULL), TN_OK); /* an old processor */
     fail_each_in_turn(f.out.path);
-    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
     (void)fflush(NULL);
     assert_true(dup2(screen[0], STDOUT_FILENO) >= 0 && dup2(screen[1], STDERR_FILENO) >= 0);
     assert_int_equal(lseek(fd, 0, SEEK_END), 0); /* nothing was printed */

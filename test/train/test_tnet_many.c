@@ -25,9 +25,7 @@ static fixture f;
 
 static void good(int code, const tnet_error *err)
 {
-    if (code != TNET_OK) {
-        fail_msg("%d: %s", code, err->text);
-    }
+    fail_if(code != TNET_OK, "%d: %s", code, err->text);
 }
 
 static void open_model(const char *model, const char *const *overrides)
@@ -128,10 +126,9 @@ static void compare(const char *what, uint32_t user, uint32_t shared)
     }
     good(tnet_score(s, whole, NULL, &err), &err);
     for (uint32_t i = 0; i < LINES; i++) {
-        if (!(fabsf(many[i] - whole[i]) <= 1e-5F * fmaxf(1, fabsf(whole[i])))) {
-            fail_msg("%s: shared %x of line %u, rest of %u: %.9g, whole %.9g", what, shared, user,
-                     i, (double)many[i], (double)whole[i]);
-        }
+        fail_if(!(fabsf(many[i] - whole[i]) <= 1e-5F * fmaxf(1, fabsf(whole[i]))),
+                "%s: shared %x of line %u, rest of %u: %.9g, whole %.9g", what, shared, user, i,
+                (double)many[i], (double)whole[i]);
         assert_true(fabsf(click[i] - 1 / (1 + expf(-many[i]))) <= 1e-6F);
     }
     tnet_clear(s);

@@ -1,9 +1,7 @@
 /* test_trainer.c - a run gives the same bits on any number of threads and when it is interrupted.
  */
-#include "base/file/file.h"
 #include "io/read/row_scan.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/config/run.h"
 #include "train/golden.h"
 #include "train/run/epoch_reader.h"
@@ -106,18 +104,17 @@ TEST(what_an_epoch_took_is_known_behind_it)
     const char *const linear = "train.optimizer.schedule={type: linear}";
     const char *const root = "train.optimizer.schedule={type: inverse_sqrt}";
     uint64_t end = 0;
-    tn_error err = {0};
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     const tn_model_plan *plan =
         golden_plan(arena, "deepfm_bn", (const char *const[]){linear, NULL});
     assert_true(tn_schedule_ends_with_run(plan->run));
-    assert_int_equal(tn_run_end(plan, 0, 0, &end, &err), TN_OK);
+    assert_int_equal(tn_run_end(plan, 0, 0, &end, NULL), TN_OK);
     assert_int_equal(end, 24);
-    assert_int_equal(tn_run_end(plan, 1, 0, &end, &err), TN_OK); /* not told: counted again */
+    assert_int_equal(tn_run_end(plan, 1, 0, &end, NULL), TN_OK); /* not told: counted again */
     assert_int_equal(end, 24);
-    assert_int_equal(tn_run_end(plan, 1, 9, &end, &err), TN_OK);
+    assert_int_equal(tn_run_end(plan, 1, 9, &end, NULL), TN_OK);
     assert_int_equal(end, 27);
-    assert_int_equal(tn_run_end(plan, 2, 17, &end, &err), TN_OK);
+    assert_int_equal(tn_run_end(plan, 2, 17, &end, NULL), TN_OK);
     assert_int_equal(end, 26);
     plan =
         golden_plan(arena, "deepfm_bn", (const char *const[]){linear, "train.max_steps=9", NULL});
@@ -211,10 +208,8 @@ TEST(early_stop_restores_the_best_model)
                     NULL);
     assert_int_equal(o.status, TN_OK);
     tn_text text CLEANUP(tn_text_done) = {0};
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
-    tn_error err = {0};
-    assert_int_equal(tn_file_read_all(path, 1 << 24, &text, &err), TN_OK);
+    PATH_IN(path, dir, "metrics.jsonl");
+    assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), "2 times in a row: stopping"));
     assert_non_null(strstr(tn_text_str(&text), "restored the best model"));
 }

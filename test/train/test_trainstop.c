@@ -1,9 +1,7 @@
 /* test_trainstop.c - a signal ends a run at once, wherever it is, and costs nothing but time. */
 #include "base/core/failpoint.h"
-#include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/trainrun.h"
@@ -40,13 +38,12 @@ static tn_status write_rows(void *arg, tn_error *err)
 static void feed_begin(feed *f, uint32_t times)
 {
     int ends[2];
-    tn_error err = {0};
     *f = (feed){.stdin_before = dup(STDIN_FILENO)};
     assert_int_equal(pipe(ends), 0);
     f->from = ends[0];
     f->to = ends[1];
     assert_int_equal(dup2(f->from, STDIN_FILENO), STDIN_FILENO);
-    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &f->rows, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &f->rows, NULL), TN_OK);
     const char *body = strchr(tn_text_str(&f->rows), '\n') + 1;
     size_t head = (size_t)(body - tn_text_str(&f->rows));
     size_t size = f->rows.size - head;
@@ -55,7 +52,7 @@ static void feed_begin(feed *f, uint32_t times)
         tn_text_add(&again, tn_text_str(&f->rows) + head, size);
         tn_text_add(&f->rows, tn_text_str(&again), again.size);
     }
-    assert_int_equal(tn_thread_start(&f->thread, "rows", write_rows, f, &err), TN_OK);
+    assert_int_equal(tn_thread_start(&f->thread, "rows", write_rows, f, NULL), TN_OK);
 }
 
 static void feed_end(feed *f)
@@ -78,10 +75,9 @@ static uint32_t count_in(const char *dir, const char *file, const char *words)
 {
     char path[TN_PATH_SIZE];
     tn_text text CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     uint32_t n = 0;
-    assert_int_equal(tn_path_join(dir, file, path, &err), TN_OK);
-    assert_int_equal(tn_file_read_all(path, 1 << 24, &text, &err), TN_OK);
+    assert_int_equal(tn_path_join(dir, file, path, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
     for (const char *at = tn_text_str(&text); (at = strstr(at, words)) != NULL; at++) {
         n++;
     }
@@ -93,10 +89,9 @@ static bool newest_says(const char *dir, const char *words)
 {
     char name[64] = "ckpt-9";
     char path[TN_PATH_SIZE];
-    tn_error err = {0};
     size_t digit = strlen(name) - 1;
     for (name[digit] = '9'; name[digit] > '0'; name[digit]--) {
-        assert_int_equal(tn_path_join(dir, name, path, &err), TN_OK);
+        assert_int_equal(tn_path_join(dir, name, path, NULL), TN_OK);
         if (tn_path_exists(path)) {
             return count_in(path, "MANIFEST", words) > 0;
         }
@@ -126,15 +121,11 @@ TEST(a_signal_within_an_evaluation_ends_it_and_it_is_done_again)
         trainrun o = trainrun_do(dir, stdin_too, &f.stop);
         feed_end(&f);
         assert_int_equal(o.status, TN_E_STOPPED);
-        if (strstr(o.text, cases[i].says) == NULL) {
-            fail_msg("case %zu: %s", i, o.text);
-        }
+        fail_if(strstr(o.text, cases[i].says) == NULL, "case %zu: %s", i, o.text);
         bool owed = newest_says(dir, "\"eval_owed\":true");
         assert_true(owed != cases[i].after_epoch); /* else the epoch ends once more */
         o = trainrun_do(dir, whole, NULL);
-        if (o.status != TN_OK) {
-            fail_msg("case %zu: %s", i, o.text);
-        }
+        fail_if(o.status != TN_OK, "case %zu: %s", i, o.text);
         assert_true(o.has_valid);
         assert_int_equal(o.hash, trainrun_hash(whole));
     }
@@ -146,14 +137,13 @@ TEST(a_signal_within_an_evaluation_ends_it_and_it_is_done_again)
 static uint32_t count_named(const char *dir, const char *begin, char path[TN_PATH_SIZE])
 {
     tn_text names CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     uint32_t n = 0;
     uint32_t found = 0;
-    assert_int_equal(tn_dir_list(dir, &names, &n, &err), TN_OK);
+    assert_int_equal(tn_dir_list(dir, &names, &n, NULL), TN_OK);
     const char *name = tn_text_str(&names);
     for (uint32_t i = 0; i < n; i++, name += strlen(name) + 1) {
         if (strncmp(name, begin, strlen(begin)) == 0) {
-            assert_int_equal(tn_path_join(dir, name, path, &err), TN_OK);
+            assert_int_equal(tn_path_join(dir, name, path, NULL), TN_OK);
             found++;
         }
     }
@@ -229,13 +219,12 @@ TEST(a_signal_within_the_last_test_leaves_only_that)
     tn_text before CLEANUP(tn_text_done) = {0};
     tn_text after CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
-    tn_error err = {0};
-    assert_int_equal(tn_dir_list(dir, &before, &n, &err), TN_OK);
+    assert_int_equal(tn_dir_list(dir, &before, &n, NULL), TN_OK);
     o = trainrun_do(dir, (const char *const[]){PATIENCE, TEST_ROWS, NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
     assert_true(o.has_valid && o.has_test); /* the table is whole */
     assert_int_equal(o.hash, hash);
-    assert_int_equal(tn_dir_list(dir, &after, &n, &err), TN_OK);
+    assert_int_equal(tn_dir_list(dir, &after, &n, NULL), TN_OK);
     assert_int_equal(before.size, after.size); /* nothing was left to save */
 }
 
@@ -306,13 +295,12 @@ TEST(a_save_that_would_take_too_long_is_left_out)
 
 TEST(three_saves_may_not_fail_in_a_row)
 {
-    tn_error err = {0};
     TMPDIR(dir);
-    assert_int_equal(tn_failpoint_set("ckpt.begin:ENOSPC", &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("ckpt.begin:ENOSPC", NULL), TN_OK);
     trainrun o = trainrun_do(
         dir, (const char *const[]){"checkpoint.on_error=warn", "checkpoint.every=2steps", NULL},
         NULL);
-    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
     assert_int_equal(o.status, TN_E_IO);
     assert_int_equal(count_in(dir, "metrics.jsonl", "checkpoint not saved"), 2);
     uint32_t ends = 0; /* begun at step 6, told at once or a few steps later */
@@ -326,9 +314,8 @@ TEST(three_saves_may_not_fail_in_a_row)
 
 TEST(a_disk_without_room_is_told_before_the_first_step)
 {
-    tn_error err = {0};
     TMPDIR(dir);
-    assert_int_equal(tn_failpoint_set("disk.full:error", &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("disk.full:error", NULL), TN_OK);
     trainrun o = trainrun_do(dir, NULL, NULL);
     assert_int_equal(o.status, TN_E_IO);
     assert_non_null(strstr(o.text, "no room for any checkpoint in '"));
@@ -341,30 +328,28 @@ TEST(a_disk_without_room_is_told_before_the_first_step)
     const char *never[] = {"checkpoint.every=never", NULL};
     o = trainrun_do(dir, never, NULL);
     assert_int_equal(o.status, TN_OK);
-    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
 }
 
 TEST(a_run_that_goes_on_knows_its_table)
 {
-    char path[TN_PATH_SIZE];
     char want[64];
-    tn_error err = {0};
     tn_manifest m = {0};
     uint64_t bytes[2] = {0}; /* dense; and rows */
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     TMPDIR(dir);
     const char *first[] = {"train.max_steps=8", NULL};
     assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
-    (void)snprintf(path, sizeof path, "%s/ckpt-1", dir);
-    assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, &err), TN_OK);
+    PATH_IN(path, dir, "ckpt-1");
+    assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, NULL), TN_OK);
     for (uint32_t i = 0; i < m.n_files; i++) {
         bytes[0] += strcmp(m.file[i].type, "dense") == 0 ? m.file[i].bytes : 0;
         bytes[1] += strcmp(m.file[i].type, "sparse") == 0 ? m.file[i].bytes : 0;
     }
     assert_true(bytes[0] > 0 && bytes[1] > 1000);
-    assert_int_equal(tn_failpoint_set("disk.full:error", &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("disk.full:error", NULL), TN_OK);
     trainrun o = trainrun_do(dir, NULL, NULL);
-    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
     assert_int_equal(o.status, TN_E_IO);
     (void)snprintf(want, sizeof want, "at least %llu needed",
                    (unsigned long long)bytes[0] + bytes[1]);
@@ -518,9 +503,7 @@ TEST(a_best_model_that_cannot_be_read_back_costs_no_other)
                                                        "checkpoint.every=4steps", TEST_ROWS, NULL},
                                  NULL);
         trainrun_watch(NULL, NULL);
-        if (o.status != TN_OK || o.hash != want) {
-            fail_msg("mishap %d: hash %08x: %s", i, o.hash, o.text);
-        }
+        fail_if(o.status != TN_OK || o.hash != want, "mishap %d: hash %08x: %s", i, o.hash, o.text);
         assert_int_equal(count_in(dir, "metrics.jsonl", "cannot be read back: "), 1);
         assert_int_equal(count_in(dir, "metrics.jsonl", ": the last one stays"), 1);
         tn_text got = {0};
@@ -546,8 +529,6 @@ TEST(a_best_model_that_cannot_be_found_is_not_pruned)
     static const char *const rest[] = {RUINED, "eval.every=4steps", "checkpoint.every=4steps",
                                        "checkpoint.keep=1", NULL};
     char path[TN_PATH_SIZE];
-    char aside[TN_PATH_SIZE];
-    tn_error err = {0};
     TMPDIR(dir);
     const char *whole[] = {RUINED, "eval.every=4steps", NULL};
     const uint32_t want = trainrun_hash(whole);
@@ -555,12 +536,12 @@ TEST(a_best_model_that_cannot_be_found_is_not_pruned)
     const kept k = look(dir);
     assert_true(k.best != 0 && k.best < k.newest);
     (void)snprintf(path, sizeof path, "%s/ckpt-%llu/MANIFEST", dir, (unsigned long long)k.best);
-    (void)snprintf(aside, sizeof aside, "%s/aside", dir);
-    assert_int_equal(tn_rename(path, aside, &err), TN_OK);
-    assert_int_equal(tn_dir_make(path, &err), TN_OK);
+    PATH_IN(aside, dir, "aside");
+    assert_int_equal(tn_rename(path, aside, NULL), TN_OK);
+    assert_int_equal(tn_dir_make(path, NULL), TN_OK);
     assert_int_equal(trainrun_do(dir, rest, NULL).status, TN_E_IO);
-    assert_int_equal(tn_remove_tree(path, &err), TN_OK);
-    assert_int_equal(tn_rename(aside, path, &err), TN_OK);
+    assert_int_equal(tn_remove_tree(path, NULL), TN_OK);
+    assert_int_equal(tn_rename(aside, path, NULL), TN_OK);
     trainrun o = trainrun_do(dir, rest, NULL);
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(o.hash, want);
@@ -568,11 +549,10 @@ TEST(a_best_model_that_cannot_be_found_is_not_pruned)
 
 TEST(the_last_checkpoint_must_be_saved_whatever_is_allowed_for)
 {
-    tn_error err = {0};
     TMPDIR(dir);
-    assert_int_equal(tn_failpoint_set("ckpt.begin:ENOSPC", &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("ckpt.begin:ENOSPC", NULL), TN_OK);
     trainrun o = trainrun_do(dir, (const char *const[]){"checkpoint.on_error=warn", NULL}, NULL);
-    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
     assert_int_equal(o.status, TN_E_IO);
     assert_non_null(strstr(o.text, "checkpoint not saved"));
     assert_int_equal(o.hash, 0);
@@ -584,7 +564,6 @@ TEST(a_best_model_that_was_not_saved_is_not_mistaken_for_another)
                                        "checkpoint.every=100steps", NULL};
     char dir[256];
     char rule[64];
-    tn_error err = {0};
     tn_tmpdir_make(dir);
     assert_int_equal(trainrun_do(dir, opts, NULL).status, TN_OK);
     uint32_t bests = count_in(dir, "metrics.jsonl", "\"best\":true");
@@ -592,9 +571,9 @@ TEST(a_best_model_that_was_not_saved_is_not_mistaken_for_another)
     tn_tmpdir_remove(dir);
     (void)snprintf(rule, sizeof rule, "ckpt.begin#%u:ENOSPC", bests); /* the last of them */
     tn_tmpdir_make(dir);
-    assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set(rule, NULL), TN_OK);
     trainrun o = trainrun_do(dir, opts, NULL);
-    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(count_in(dir, "metrics.jsonl", "checkpoint not saved"), 1);
     assert_int_equal(count_in(dir, "metrics.jsonl", "was not kept: the last one stays"), 1);

@@ -1,7 +1,6 @@
 /* test_warm_start.c - a new run begins with the weights of a checkpoint of another model. */
 #include "train/begin/warm_start.h"
 
-#include "base/file/file.h"
 #include "base/math/key.h"
 #include "config/tree.h"
 #include "exportkit.h"
@@ -41,8 +40,7 @@ static tn_worker *trained(exportkit *k)
     tn_worker *w = worker_of(k->plan, &k->binder);
     tn_saved which;
     tn_error err = {0};
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/run", k->dir);
+    PATH_IN(path, k->dir, "run");
     assert_ok(tn_checkpoint_load(path, w, &which, &err), err.text);
     return w;
 }
@@ -132,9 +130,8 @@ static tn_status add_bytes(void *arg, const tn_row_view *row, tn_error *err)
 static tn_text table_of(const tn_worker *w)
 {
     tn_text out = {0};
-    tn_error err = {0};
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        assert_int_equal(tn_table_walk(w->shard.table, p, add_bytes, &out, &err), TN_OK);
+        assert_int_equal(tn_table_walk(w->shard.table, p, add_bytes, &out, NULL), TN_OK);
     }
     return out;
 }
@@ -341,8 +338,7 @@ TEST(a_new_segment_is_drawn_like_one_of_a_new_key)
                             .floats = width,
                             .owners = &created->shares->owners,
                             .layout = now->plan->layout};
-    tn_error err = {0};
-    assert_int_equal(tn_table_pull(created->shard.table, created->team, &keys, pulled, &err),
+    assert_int_equal(tn_table_pull(created->shard.table, created->team, &keys, pulled, NULL),
                      TN_OK);
     const tn_place_in_row deep = tn_table_place(now->shard.table, 0, 1);
     assert_true(width >= 5);
@@ -395,14 +391,13 @@ TEST(a_damaged_checkpoint_is_named)
 {
     char path[600];
     tn_text bytes CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
     OPEN(exportkit, k, widedeep, plain);
     exportkit_train(&k);
     tn_worker *w FREED(tn_worker_free) = worker_of(k.plan, &k.binder);
     (void)snprintf(path, sizeof path, "%s/run/ckpt-1/sparse-0000-1023.tns", k.dir);
-    assert_int_equal(tn_file_read_all(path, 1 << 26, &bytes, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 26, &bytes, NULL), TN_OK);
     bytes.data[bytes.size / 3] ^= 0x40;
-    assert_int_equal(tn_file_replace(path, bytes.data, bytes.size, &err), TN_OK);
+    assert_int_equal(tn_file_replace(path, bytes.data, bytes.size, NULL), TN_OK);
     fails(&k, w, "/ckpt-1", TN_E_CKPT, "sparse-0000-1023.tns");
     (void)snprintf(path, sizeof path, "%s/run/ckpt-1", k.dir);
     assert_true(tn_path_is_dir(path)); /* somebody else's: it stays */

@@ -1,12 +1,10 @@
 /* test_worker.c - a worker is made for every model, a step for every batch, whatever they lack. */
-#include "base/file/file.h"
 #include "config/diag.h"
 #include "io/read/reader.h"
 #include "nn/graph/params.h"
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/config/run.h"
 #include "train/golden.h"
 #include "train/step/model_plan.h"
@@ -24,10 +22,9 @@ TEST(a_model_without_dense_weights_has_a_worker)
                                  NULL};
     const tn_model_plan *plan = golden_plan(arena, "lr", model);
     tn_diag diag CLEANUP(tn_diag_done) = {0};
-    tn_error err = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_worker *w = NULL;
-    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
     assert_int_equal(tn_params_size(w->params), 0);
     tn_worker_free(w);
 }
@@ -38,13 +35,12 @@ TEST(a_worker_keeps_its_thread_to_a_processor_while_it_is_pinned)
     const char *const pinned[] = {"compute.pin=true", "train.threads=1", NULL};
     const tn_model_plan *plan = golden_plan(arena, "lr", pinned);
     tn_diag diag CLEANUP(tn_diag_done) = {0};
-    tn_error err = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_worker *w = NULL;
     cpu_set_t before;
     cpu_set_t now;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
     assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
     assert_int_equal(CPU_COUNT(&now), 1);
     tn_worker_free(w);
@@ -58,19 +54,17 @@ static void write_row_without_keys(const char *path)
         "id\tprice\tlabel\tweight\tuser\titem\thist\ttags\ttags_x\tcity\trare\n"
         "r001\t\t1\t\t\t\t\t\t\t\t\n";
     tn_file *f = NULL;
-    tn_error err = {0};
-    assert_int_equal(tn_file_create(&f, path, &err), TN_OK);
-    assert_int_equal(tn_file_write(f, text, sizeof text - 1, &err), TN_OK);
-    assert_int_equal(tn_file_commit(f, &err), TN_OK);
+    assert_int_equal(tn_file_create(&f, path, NULL), TN_OK);
+    assert_int_equal(tn_file_write(f, text, sizeof text - 1, NULL), TN_OK);
+    assert_int_equal(tn_file_commit(f, NULL), TN_OK);
 }
 
 /* Rows are addressed by sums that begin with `rows`: it may not be NULL. */
 TEST(a_first_batch_without_keys_has_rows)
 {
-    char path[300];
     char train[320];
     TMPDIR(dir);
-    (void)snprintf(path, sizeof path, "%s/one.tsv", dir);
+    PATH_IN(path, dir, "one.tsv");
     (void)snprintf(train, sizeof train, "data.train=%s", path);
     write_row_without_keys(path);
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
@@ -79,9 +73,8 @@ TEST(a_first_batch_without_keys_has_rows)
     tn_step_prefetch_opts feeding = {.plan = plan, .ahead = 1, .training = true};
     tn_step_prefetch *feeder = NULL;
     tn_step *step = NULL;
-    tn_error err = {0};
-    assert_int_equal(tn_step_prefetch_open(&feeder, &feeding, &opts, &err), TN_OK);
-    assert_int_equal(tn_step_prefetch_next(feeder, &step, &err), TN_OK);
+    assert_int_equal(tn_step_prefetch_open(&feeder, &feeding, &opts, NULL), TN_OK);
+    assert_int_equal(tn_step_prefetch_next(feeder, &step, NULL), TN_OK);
     assert_int_equal(step->batch->rows, 1);
     assert_int_equal(step->local->keys.n, 0);
     assert_non_null(step->rows);
@@ -112,14 +105,13 @@ static double loss_of_first_batch(uint32_t rank, const char *dropout)
     tn_step_prefetch_opts feeding = {.plan = plan, .ahead = 1, .training = true};
     tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
-    tn_error err = {0};
     tn_step_prefetch *feeder = NULL;
     tn_step *step = NULL;
     tn_worker *w = NULL;
     double loss = 0;
-    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
-    assert_int_equal(tn_step_prefetch_open(&feeder, &feeding, &reading, &err), TN_OK);
-    assert_int_equal(tn_step_prefetch_next(feeder, &step, &err), TN_OK);
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
+    assert_int_equal(tn_step_prefetch_open(&feeder, &feeding, &reading, NULL), TN_OK);
+    assert_int_equal(tn_step_prefetch_next(feeder, &step, NULL), TN_OK);
     for (size_t i = 0; i < step->local->keys.floats; i++) {
         step->rows[i] = (float)(i % 7) * .1F;
     }
@@ -127,7 +119,7 @@ static double loss_of_first_batch(uint32_t rank, const char *dropout)
     const tn_joint_batch batch = {.rows = 32, .weight_sum = 32};
     tn_learned learned;
     w->client = (tn_client){&servers, &loss};
-    assert_int_equal(tn_step_update(w, step, &batch, 1, &learned, &err), TN_OK);
+    assert_int_equal(tn_step_update(w, step, &batch, 1, &learned, NULL), TN_OK);
     w->client = (tn_client){0};
     tn_step_prefetch_recycle(feeder, step);
     tn_step_prefetch_close(feeder);

@@ -3,7 +3,6 @@
 
 #include "config/diag.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/golden.h"
 #include "train/model_hash.h"

@@ -2,8 +2,6 @@
  * fields in the bits of indices, and damage. */
 #include "base/core/bytes.h"
 #include "base/core/text.h"
-#include "base/file/file.h"
-#include "config/diag.h"
 #include "io/read/blocks.h"
 #include "io/rows/rows.h"
 #include "io/setup.h"
@@ -281,9 +279,8 @@ TEST(every_cut_is_a_fault_or_the_rows_before_it)
         const tn_text cut = {.data = file.data, .size = size};
         dump(one_slot, &cut, &have);
         const bool truncated = strstr(tn_text_str(&have), "truncated crb stream") != NULL;
-        if (truncated != (size != whole)) {
-            fail_msg("%zu of %zu bytes: %s", size, file.size, tn_text_str(&have));
-        }
+        fail_if(truncated != (size != whole), "%zu of %zu bytes: %s", size, file.size,
+                tn_text_str(&have));
     }
 }
 

@@ -21,9 +21,8 @@ static void check_refused(void **state, const char *from, const char *line, cons
 {
     datasets *d = *state;
     assert_string_equal(datasets_line(d, from, line, to, 0), "");
-    if (strstr(d->err.text, why) == NULL && strstr(tn_text_str(&d->diag.text), why) == NULL) {
-        fail_msg("'%s' does not say '%s'", d->err.text, why);
-    }
+    fail_if(strstr(d->err.text, why) == NULL && strstr(tn_text_str(&d->diag.text), why) == NULL,
+            "'%s' does not say '%s'", d->err.text, why);
 }
 
 #define SVM "{data: {format: libsvm}}"

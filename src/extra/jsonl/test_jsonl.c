@@ -22,9 +22,7 @@ static void dump(const char *yaml, const char *line, size_t size, tn_text *out)
     tn_parsed parsed CLEANUP(setup_parsed_free);
     OPEN(setup, s, yaml);
     setup_parse(&s, line, size, &parsed);
-    if (parsed.n_bad > 0) {
-        fail_msg("%s: %s", line, setup_fault(&s, line));
-    }
+    fail_if(parsed.n_bad > 0, "%s: %s", line, setup_fault(&s, line));
     const tn_rows *rows = parsed.rows;
     assert_int_equal(rows->n, 1);
     for (uint32_t i = 0; i < rows->n_entries; i++) {
@@ -208,9 +206,8 @@ TEST(faults_have_their_place)
     OPEN(setup, s, config);
     for (uint32_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         const char *said = setup_fault(&s, faults[i][0]);
-        if (strstr(said, faults[i][1]) == NULL) {
-            fail_msg("%s: said '%s', wanted '%s'", faults[i][0], said, faults[i][1]);
-        }
+        fail_if(strstr(said, faults[i][1]) == NULL, "%s: said '%s', wanted '%s'", faults[i][0],
+                said, faults[i][1]);
     }
 }
 

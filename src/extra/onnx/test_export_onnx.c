@@ -5,7 +5,6 @@
 
 #include "base/codec/proto.h"
 #include "base/core/text.h"
-#include "base/file/file.h"
 #include "support/test.h"
 
 static const char model[] =
@@ -72,9 +71,8 @@ static void take_node(tn_bytes node, tn_text *names, tn_text *operators)
     tn_proto_field f = {0};
     tn_bytes again = node;
     while (tn_proto_next(&node, &f)) {
-        if (f.tag == TN_PROTO_TAG(1, TN_WIRE_BYTES) && !is_known(names, f.bytes)) {
-            fail_msg("'%.*s' is used before it is there", (int)f.bytes.size, f.bytes.data);
-        }
+        fail_if(f.tag == TN_PROTO_TAG(1, TN_WIRE_BYTES) && !is_known(names, f.bytes),
+                "'%.*s' is used before it is there", (int)f.bytes.size, f.bytes.data);
     }
     assert_false(node.failed);
     while (tn_proto_next(&again, &f)) {

@@ -1,23 +1,19 @@
 /* test_history.c - the curves of training are those of metrics.jsonl. */
 #include "extra/report/history.h"
 
-#include "base/file/file.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 /* The member of a file that holds `lines`; NULL: there is no file. Returns when the model was
  * trained. */
 static double member_of(const char *lines, uint64_t step, tn_text *out)
 {
-    char path[TN_PATH_SIZE];
-    tn_error err = {0};
     TMPDIR(dir);
-    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
+    PATH_IN(path, dir, "metrics.jsonl");
     if (lines != NULL) {
-        assert_int_equal(tn_file_replace(path, lines, strlen(lines), &err), TN_OK);
+        assert_int_equal(tn_file_replace(path, lines, strlen(lines), NULL), TN_OK);
     }
     double when = 0;
-    assert_int_equal(tn_history_json(path, step, out, &when, &err), TN_OK);
+    assert_int_equal(tn_history_json(path, step, out, &when, NULL), TN_OK);
     return when;
 }
 

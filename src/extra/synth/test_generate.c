@@ -39,8 +39,7 @@ static tn_gen_opts preset(uint32_t which, uint32_t model)
 static tn_generator *world(tn_gen_opts o, tn_team *team)
 {
     tn_generator *g = NULL;
-    tn_error err = {0};
-    assert_int_equal(tn_generator_new(&g, &o, team, &err), TN_OK);
+    assert_int_equal(tn_generator_new(&g, &o, team, NULL), TN_OK);
     return g;
 }
 

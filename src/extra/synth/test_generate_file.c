@@ -2,7 +2,6 @@
  * format the same rows, and the truth that is written beside them. */
 #include "base/codec/json.h"
 #include "base/math/fmath.h"
-#include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "extra/synth/generate_file.h"
 #include "io/datasets.h"

@@ -1,5 +1,4 @@
 /* test_zipf.c - popularity falls like a power, however many ids there are. */
-#include "base/math/rng.h"
 #include "extra/synth/zipf.h"
 #include "support/test.h"
 

@@ -3,8 +3,6 @@
 #include "extra/tensorboard/event_file.h"
 
 #include "base/codec/proto.h"
-#include "base/core/arena.h"
-#include "base/file/file.h"
 #include "base/math/crc32c.h"
 #include "config/diag.h"
 #include "config/tree.h"
@@ -12,7 +10,6 @@
 #include "nn/graph/graph.h"
 #include "nn/op/ops.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 static const double begun_at = 1.7e9;
 

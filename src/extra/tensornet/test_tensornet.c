@@ -2,8 +2,6 @@
  * the way back, and files that are wrong. */
 #include "extra/tensornet/tensornet_import.h"
 
-#include "base/core/alloc.h"
-#include "base/file/file.h"
 #include "base/math/key.h"
 #include "config/diag.h"
 #include "config/tree.h"
@@ -16,7 +14,6 @@
 #include "nn/graph/params.h"
 #include "ps/table/table.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 #include "train/begin/begun.h"
 #include "train/config/run.h"
 #include "train/eval/evaluate.h"
@@ -252,9 +249,8 @@ static tn_status add_row(void *arg, const tn_row_view *row, tn_error *err)
 
 static void walk(const tn_worker *w, tn_row_visit *visit, void *arg)
 {
-    tn_error err = {0};
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        assert_int_equal(tn_table_walk(w->shard.table, p, visit, arg, &err), TN_OK);
+        assert_int_equal(tn_table_walk(w->shard.table, p, visit, arg, NULL), TN_OK);
     }
 }
 
@@ -290,7 +286,6 @@ TEST(states_come_along)
     char dir[300];
     char path[TN_PATH_SIZE];
     tn_tensornet_dir d;
-    tn_error err = {0};
     tn_text bytes CLEANUP(tn_text_done) = {0};
     tn_tensornet_rows rows CLEANUP(tn_tensornet_rows_done) = {0};
     const tn_tensornet_shape shape = {TN_TENSORNET_ADAGRAD, 4, false};
@@ -298,10 +293,10 @@ TEST(states_come_along)
     set_up(&t, fixtures[0].overrides);
     dir_of("adagrad_r1", "bin", dir);
     must_take(&t, dir);
-    assert_int_equal(tn_tensornet_dir_open(&d, dir, &err), TN_OK);
-    assert_int_equal(tn_tensornet_block(&d, &at_3, path, &bytes, &err), TN_OK);
+    assert_int_equal(tn_tensornet_dir_open(&d, dir, NULL), TN_OK);
+    assert_int_equal(tn_tensornet_block(&d, &at_3, path, &bytes, NULL), TN_OK);
     const tn_bytes in = {.data = bytes.data, .size = bytes.size};
-    assert_int_equal(tn_tensornet_rows_read(&rows, &shape, in, path, &err), TN_OK);
+    assert_int_equal(tn_tensornet_rows_read(&rows, &shape, in, path, NULL), TN_OK);
     assert_true(rows.n > 1);
     for (uint64_t i = 0; i < rows.n; i++) {
         const tn_tensornet_row row = tn_tensornet_row_at(&rows, i);
@@ -395,13 +390,12 @@ static void same_block(const fixture *f, const char *a, const char *b, const tn_
     const uint32_t width = tn_tensornet_width(&shape);
     for (uint32_t i = 0; i < 2; i++) {
         tn_tensornet_dir d;
-        tn_error err = {0};
         tn_text bytes CLEANUP(tn_text_done) = {0};
         char path[TN_PATH_SIZE];
-        assert_int_equal(tn_tensornet_dir_open(&d, dirs[i], &err), TN_OK);
-        assert_int_equal(tn_tensornet_block(&d, at, path, &bytes, &err), TN_OK);
+        assert_int_equal(tn_tensornet_dir_open(&d, dirs[i], NULL), TN_OK);
+        assert_int_equal(tn_tensornet_block(&d, at, path, &bytes, NULL), TN_OK);
         const tn_bytes in = {.data = bytes.data, .size = bytes.size};
-        assert_int_equal(tn_tensornet_rows_read(&rows[i], &shape, in, path, &err), TN_OK);
+        assert_int_equal(tn_tensornet_rows_read(&rows[i], &shape, in, path, NULL), TN_OK);
     }
     assert_int_equal(rows[0].n, rows[1].n);
     for (uint64_t i = 0; i < rows[0].n; i++) {
@@ -482,11 +476,10 @@ TEST(the_printed_map_is_that_of_the_configuration)
 {
     trial t CLEANUP(tear_down);
     char dir[300];
-    char file[300];
     tn_text map CLEANUP(tn_text_done) = {0};
     tn_error err = {0};
     TMPDIR(tmp);
-    (void)snprintf(file, sizeof file, "%s/map.yaml", tmp);
+    PATH_IN(file, tmp, "map.yaml");
     dir_of("adagrad_r1", "bin", dir);
     assert_ok(tn_tensornet_guess(dir, &map, &err), err.text);
     assert_int_equal(tn_file_replace(file, map.data, map.size, &err), TN_OK);
@@ -527,9 +520,8 @@ TEST(faults_of_a_map_are_told)
         set_up(&t, (const char *const[]){wrong[i].override, NULL});
         const tn_status status = take(&t, dir, &err);
         assert_int_equal(status, wrong[i].says != NULL ? TN_E_CONFIG : TN_OK);
-        if (wrong[i].says != NULL && strstr(err.text, wrong[i].says) == NULL) {
-            fail_msg("'%s' is not in '%s'", wrong[i].says, err.text);
-        }
+        fail_if(wrong[i].says != NULL && strstr(err.text, wrong[i].says) == NULL,
+                "'%s' is not in '%s'", wrong[i].says, err.text);
     }
 }
 
@@ -551,21 +543,20 @@ static void copy_tree(const char *from, const char *to)
 {
     tn_text names CLEANUP(tn_text_done) = {0};
     uint32_t n = 0;
-    tn_error err = {0};
-    assert_int_equal(tn_dir_make(to, &err), TN_OK);
-    assert_int_equal(tn_dir_list(from, &names, &n, &err), TN_OK);
+    assert_int_equal(tn_dir_make(to, NULL), TN_OK);
+    assert_int_equal(tn_dir_list(from, &names, &n, NULL), TN_OK);
     const char *name = tn_text_str(&names);
     for (uint32_t i = 0; i < n; i++, name += strlen(name) + 1) {
         char a[TN_PATH_SIZE];
         char b[TN_PATH_SIZE];
-        assert_int_equal(tn_path_join(from, name, a, &err), TN_OK);
-        assert_int_equal(tn_path_join(to, name, b, &err), TN_OK);
+        assert_int_equal(tn_path_join(from, name, a, NULL), TN_OK);
+        assert_int_equal(tn_path_join(to, name, b, NULL), TN_OK);
         if (tn_path_is_dir(a)) {
             copy_tree(a, b);
         } else {
             tn_text bytes CLEANUP(tn_text_done) = {0};
-            assert_int_equal(tn_file_read_all(a, 1 << 24, &bytes, &err), TN_OK);
-            assert_int_equal(tn_file_replace(b, tn_text_str(&bytes), bytes.size, &err), TN_OK);
+            assert_int_equal(tn_file_read_all(a, 1 << 24, &bytes, NULL), TN_OK);
+            assert_int_equal(tn_file_replace(b, tn_text_str(&bytes), bytes.size, NULL), TN_OK);
         }
     }
 }
@@ -627,11 +618,10 @@ static const damage damages[] = {
 static void write_gz(const char *path, const char *text)
 {
     tn_sink *sink = NULL;
-    tn_error err = {0};
-    assert_int_equal(tn_remove_file(path, &err), TN_OK);
-    assert_int_equal(tn_sink_open(&sink, path, NULL, TN_COMPRESSION_GZIP, &err), TN_OK);
-    assert_int_equal(tn_sink_add(sink, text, strlen(text), &err), TN_OK);
-    assert_int_equal(tn_sink_commit(sink, &err), TN_OK);
+    assert_int_equal(tn_remove_file(path, NULL), TN_OK);
+    assert_int_equal(tn_sink_open(&sink, path, NULL, TN_COMPRESSION_GZIP, NULL), TN_OK);
+    assert_int_equal(tn_sink_add(sink, text, strlen(text), NULL), TN_OK);
+    assert_int_equal(tn_sink_commit(sink, NULL), TN_OK);
 }
 
 static void harm_file(const char *dir, const damage *d)
@@ -639,28 +629,27 @@ static void harm_file(const char *dir, const damage *d)
     char path[TN_PATH_SIZE];
     char to[TN_PATH_SIZE];
     tn_text bytes CLEANUP(tn_text_done) = {0};
-    tn_error err = {0};
-    assert_int_equal(tn_path_join(dir, d->file, path, &err), TN_OK);
+    assert_int_equal(tn_path_join(dir, d->file, path, NULL), TN_OK);
     switch (d->harm) {
     case CUT:
     case CHANGE:
-        assert_int_equal(tn_file_read_all(path, 1 << 24, &bytes, &err), TN_OK);
+        assert_int_equal(tn_file_read_all(path, 1 << 24, &bytes, NULL), TN_OK);
         if (d->harm == CUT) {
             bytes.size = d->size;
         } else {
             bytes.data[d->size] = 0x55;
         }
-        assert_int_equal(tn_file_replace(path, bytes.data, bytes.size, &err), TN_OK);
+        assert_int_equal(tn_file_replace(path, bytes.data, bytes.size, NULL), TN_OK);
         break;
     case REMOVE:
-        assert_int_equal(tn_remove_tree(path, &err), TN_OK);
+        assert_int_equal(tn_remove_tree(path, NULL), TN_OK);
         break;
     case RENAME:
         (void)snprintf(to, sizeof to, "%s/2020-05-10/%s", dir, d->text);
-        assert_int_equal(tn_rename(path, to, &err), TN_OK);
+        assert_int_equal(tn_rename(path, to, NULL), TN_OK);
         break;
     case WRITE:
-        assert_int_equal(tn_file_replace(path, d->text, strlen(d->text), &err), TN_OK);
+        assert_int_equal(tn_file_replace(path, d->text, strlen(d->text), NULL), TN_OK);
         break;
     case WRITE_GZ:
         write_gz(path, d->text);
@@ -672,20 +661,18 @@ TEST(damaged_files_are_named)
 {
     for (uint32_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         trial t CLEANUP(tear_down);
-        char dir[300];
         char good[300];
         tn_error err = {0};
         TMPDIR(tmp);
-        (void)snprintf(dir, sizeof dir, "%s/m", tmp);
+        PATH_IN(dir, tmp, "m");
         dir_of("adagrad_r1", "txt", good);
         copy_tree(good, dir);
         set_up(&t, NULL);
         harm_file(dir, &damages[i]);
         const tn_status status = take(&t, dir, &err);
-        if (status != TN_E_CKPT || strstr(err.text, damages[i].says) == NULL ||
-            strchr(err.text, '\n') != NULL) {
-            fail_msg("%u: %d '%s' and not '%s'", i, (int)status, err.text, damages[i].says);
-        }
+        fail_if(status != TN_E_CKPT || strstr(err.text, damages[i].says) == NULL ||
+                    strchr(err.text, '\n') != NULL,
+                "%u: %d '%s' and not '%s'", i, (int)status, err.text, damages[i].says);
     }
 }
 
@@ -710,8 +697,7 @@ TEST(another_shape_than_the_models_is_refused)
         set_up(&t, (const char *const[]){MAP ".bn=[]", MAP ".dense=[]", wrong[i].override, NULL});
         dir_of(wrong[i].fixture, wrong[i].mode, dir);
         assert_int_equal(take(&t, dir, &err), TN_E_CKPT);
-        if (strstr(err.text, wrong[i].says) == NULL) {
-            fail_msg("%u: '%s' is not in '%s'", i, wrong[i].says, err.text);
-        }
+        fail_if(strstr(err.text, wrong[i].says) == NULL, "%u: '%s' is not in '%s'", i,
+                wrong[i].says, err.text);
     }
 }

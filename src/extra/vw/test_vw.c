@@ -17,9 +17,7 @@ static const tn_rows *parse(const setup *s, const char *text, tn_parsed *out)
 {
     setup_parse_str(s, text, out);
     assert_int_equal(out->fault, TN_OK);
-    if (out->n_bad > 0) {
-        fail_msg("%s: %s", text, setup_fault(s, text));
-    }
+    fail_if(out->n_bad > 0, "%s: %s", text, setup_fault(s, text));
     return out->rows;
 }
 
@@ -47,9 +45,7 @@ static void check_fault(const char *config, const char *line, const char *want)
 {
     OPEN(setup, s, config);
     const char *said = setup_fault(&s, line);
-    if (strstr(said, want) == NULL) {
-        fail_msg("%s: said '%s', wanted '%s'", line, said, want);
-    }
+    fail_if(strstr(said, want) == NULL, "%s: said '%s', wanted '%s'", line, said, want);
 }
 
 TEST(labels_weights_and_tags_stand_in_front)

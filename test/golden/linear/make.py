@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make.py - trains the models of this folder with VW and xLearn, and keeps what they print and predict.
+"""make.py - trains the models of models.tar.gz with VW and xLearn, and keeps here what they print and predict.
 
     python3 -m venv v && v/bin/pip install vowpalwabbit==9.11.9 xlearn==0.40a1 && USER=x v/bin/python make.py
 
