@@ -1,6 +1,5 @@
 /* test_exportrows.c - rows written by any number of threads and of ranks are the same bytes. */
 #include "cluster/train/follower.h"
-#include "exportkit.h"
 #include "support/test.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/export/exportrows.h"

@@ -22,7 +22,7 @@ void tn_tmpdir_cleanup(char (*path)[256]);
 
 /* In a block: declares `path` as that of a file in `dir`. */
 #define PATH_IN(path, dir, name)                                                                   \
-    char path[512];                                                                                \
+    char path[300];                                                                                \
     assert_in_range(snprintf(path, sizeof path, "%s/" name, dir), 1, sizeof path - 1)
 
 /* In a file: declares `dir` as a folder for each of its tests, or one for all of them. */

@@ -200,7 +200,7 @@ static tn_calibration find(const tn_calibration_file *file, const char *folder, 
     (void)snprintf(beside, sizeof beside, "%s/" TN_CALIBRATION_NAME, run);
     if (file != NULL) {
         assert_int_equal(tn_document_write(&tn_calibration_document, file, &text, NULL), TN_OK);
-        assert_int_equal(tn_file_replace(beside, text.data, text.size, &err), TN_OK);
+        assert_int_equal(tn_file_replace(beside, text.data, text.size, NULL), TN_OK);
     } else {
         (void)remove(beside);
     }

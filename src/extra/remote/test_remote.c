@@ -469,18 +469,20 @@ TEST_ON(world *w, a_token_may_be_renewed_while_reading)
 
 /* ---- waits are logged ---- */
 
-static char told[400];
+static char told[4000]; /* all lines, as far as there is room */
 static uint32_t n_told;
 
 static void keep_line(tn_log_level level, const char *line)
 {
     assert_int_equal(level, TN_LOG_INFO);
-    (void)snprintf(told, sizeof told, "%s", line);
+    const size_t size = strlen(told);
+    (void)snprintf(told + size, sizeof told - size, "%s\n", line);
     n_told++;
 }
 
 TEST_ON(world *w, a_wait_for_a_server_is_told)
 {
+    told[0] = '\0';
     tn_log_set(keep_line, TN_LOG_INFO);
     (void)setenv("TNET_FAST", "1000", 1); /* NOLINT(concurrency-mt-unsafe): alone */
     check_fails(w, "http://127.0.0.1:%u/!later/a.bin", TN_E_IO, "8 times without progress");
