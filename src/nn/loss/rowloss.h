@@ -18,40 +18,29 @@ typedef struct tn_row_loss {
 
 #define TN_ROW_LOSS_OF __attribute__((always_inline)) static inline tn_row_loss
 
-typedef tn_row_loss tn_row_loss_fn(const void *opts, tn_real z, tn_real label);
-
-static inline void tn_row_losses(tn_node *l, tn_range rows, tn_row_loss_fn *of)
-{
-    const tn_real *label = tn_feed_of(l)->label;
-    const void *opts = l->attr;
-    const tn_node *z = l->in[0];
-    for (size_t r = rows.from; r < rows.to; r++) {
-        *tn_val_row(l, r) = label == NULL ? 0 : of(opts, *tn_val_row(z, r), label[r]).l;
-    }
-}
-
-static inline void tn_row_slopes(tn_node *l, tn_range rows, tn_row_loss_fn *of)
-{
-    const tn_real *label = tn_feed_of(l)->label;
-    const tn_node *z = l->in[0];
-    const void *opts = l->attr;
-    TN_ASSERT(label != NULL);
-    for (size_t r = rows.from; r < rows.to && z->grad != NULL; r++) {
-        tn_real dz = *tn_grad_row(l, r) * of(opts, *tn_val_row(z, r), label[r]).dz;
-        tn_real *at = tn_grad_row(z, r);
-        *at = tn_adds(l, z) ? *at + dz : dz;
-    }
-}
-
-/* Defines id_forward and id_backward by id_of. */
+/* Defines id_forward and id_backward by id_of, which each of them calls by its name: compilers that
+ * do not optimize cannot inline a call by an address. */
 #define TN_ROW_LOSS(id)                                                                            \
     static void id##_forward(tn_node *l, tn_range rows)                                            \
     {                                                                                              \
-        tn_row_losses(l, rows, id##_of);                                                           \
+        const tn_real *label = tn_feed_of(l)->label;                                               \
+        const tn_node *z = l->in[0];                                                               \
+        const void *opts = l->attr;                                                                \
+        for (size_t r = rows.from; r < rows.to; r++) {                                             \
+            *tn_val_row(l, r) = label == NULL ? 0 : id##_of(opts, *tn_val_row(z, r), label[r]).l;  \
+        }                                                                                          \
     }                                                                                              \
     static void id##_backward(tn_node *l, tn_range rows)                                           \
     {                                                                                              \
-        tn_row_slopes(l, rows, id##_of);                                                           \
+        const tn_real *label = tn_feed_of(l)->label;                                               \
+        const tn_node *z = l->in[0];                                                               \
+        const void *opts = l->attr;                                                                \
+        TN_ASSERT(label != NULL);                                                                  \
+        for (size_t r = rows.from; r < rows.to && z->grad != NULL; r++) {                          \
+            tn_real dz = *tn_grad_row(l, r) * id##_of(opts, *tn_val_row(z, r), label[r]).dz;       \
+            tn_real *at = tn_grad_row(z, r);                                                       \
+            *at = tn_adds(l, z) ? *at + dz : dz;                                                   \
+        }                                                                                          \
     }
 
 /* TN_LOSS_MEMBERS, and these passes. */
