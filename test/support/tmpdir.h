@@ -21,9 +21,11 @@ void tn_tmpdir_cleanup(char (*path)[256]);
     tn_tmpdir_make(dir)
 
 /* In a block: declares `path` as that of a file in `dir`. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a name and a literal that is joined */
 #define PATH_IN(path, dir, name)                                                                   \
     char path[300];                                                                                \
     assert_in_range(snprintf(path, sizeof path, "%s/" name, dir), 1, sizeof path - 1)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* In a file: declares `dir` as a folder for each of its tests, or one for all of them. */
 #define TMPDIR_FIXTURE(dir) TMPDIR_OF(dir, FIXTURE, tn_tmpdir_make(dir))
