@@ -37,8 +37,8 @@ TEST(orders_are_carried_out_by_all_in_turn)
 
 TEST(an_order_that_failed_names_its_rank)
 {
-    groupkit x CLEANUP(groupkit_close);
     groupkit_seats s;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_set(&x, 2);
     groupkit_form(&x);
     groupkit_seat(&x, &s);
@@ -196,8 +196,8 @@ TEST(the_table_is_shown_again_and_again_and_says_who_waits_for_whom)
 
 TEST(a_run_that_ends_by_a_failed_order_is_told_where_it_failed)
 {
-    groupkit x CLEANUP(groupkit_close);
     groupkit_seats s;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_set(&x, 3);
     groupkit_form(&x);
     groupkit_seat(&x, &s);
@@ -222,9 +222,9 @@ static void note_end(void *arg, tn_status status, const char *why)
 
 TEST(a_rank_that_fails_ends_all)
 {
-    groupkit x CLEANUP(groupkit_close);
+    _Atomic tn_status told = TN_OK; /* before x, whose threads write it until x is closed */
     groupkit_seats s;
-    _Atomic tn_status told = TN_OK;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_set(&x, 3);
     groupkit_form(&x);
     const tn_group_values values = {.arg = &told, .ended = note_end};
@@ -391,8 +391,8 @@ TEST(who_is_gone_by_the_news_ends_all_at_once)
 TEST(who_is_dismissed_stays_until_rank_0_goes)
 {
     static const uint64_t patience_ns = 2000000000; /* of a rank for rank 0 */
-    groupkit x CLEANUP(groupkit_close);
     groupkit_seats s;
+    groupkit x CLEANUP(groupkit_close);
     groupkit_set(&x, 2);
     groupkit_form(&x);
     groupkit_seat(&x, &s);
