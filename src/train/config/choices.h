@@ -16,7 +16,7 @@
  *                                of fewer than 4,000 rows one for 200, but at least 5
  *     as: value                  the same buckets, in models without a numeric input
  *
- * What is chosen becomes part of the configuration, with the origin "chosen by the data": it is
+ * Choices become part of the configuration, with the origin "chosen by the data": they are
  * in --print-config and in config.yaml of every checkpoint. A run that goes on, and whoever reads a
  * checkpoint, takes the choices from there, so that other data never change a model under way. Each
  * process of a group chooses for itself, from the same files, the same. Depends on data and
