@@ -3,9 +3,9 @@
  *
  * Per row, from the float logit z in double: p = sigmoid(z), l = log loss. Sums are 128-bit
  * integers of rint(x * 2^32), histogram cells u64 of rint(w * 2^16) over 2^20 bins of the logit.
- * Targets other than clicks (base/keys/target.h) take z as the score itself: numbers have p = z, the
- * others no p, and only the order of scores, or their sign, is judged. Metrics that say nothing of
- * the target are not defined.
+ * Targets other than clicks (base/keys/target.h) take z as the score itself: numbers have p = z,
+ * the others no p, and only the order of scores, or their sign, is judged. Metrics that say nothing
+ * of the target are not defined.
  *
  *     tn_metrics_add(m, &(tn_scored){.n = rows, .logit = z, .label = y, .weight = w});
  *     tn_metrics_get(m, "auc")         NAN when not defined: null in JSON, n/a in text
