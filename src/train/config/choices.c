@@ -241,7 +241,7 @@ static void add_early_looks(choosing *c, double steps)
         return;
     }
     tn_tree *at = make(c, TN_TREE_LIST);
-    for (double part = 8; part > 1; part /= 2) {
+    for (int part = 8; part > 1; part /= 2) {
         char text[TN_NUMBER_TEXT_MAX] = "";
         (void)tn_write_f64(text, floor(steps / part));
         tn_tree_append(at, tn_tree_scalar(c->b->arena, text, chosen_at));
