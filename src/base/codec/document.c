@@ -296,12 +296,24 @@ static bool get_real(const tn_doc_row *row, const tn_json *v, char *at)
 static tn_status get_value(const reading *r, const place *at, const tn_doc_row *row,
                            const tn_json *v, char *s);
 
-/* Reads a member that is not there, or that is null, or no item of a tuple any more. */
+/* `v` NULL: the member is missing. */
+static tn_status get_member(const reading *r, const place *at, const tn_doc_row *row,
+                            const tn_json *v, char *s)
+{
+    if (v == NULL && row->when != TN_DOC_WHEN_SET && row->when != TN_DOC_WHEN_FLAG) {
+        return fault(r, at, "missing");
+    }
+    if (row->when == TN_DOC_WHEN_FLAG) {
+        *(bool *)(s + row->flag) = v != NULL;
+    }
+    return v != NULL ? get_value(r, at, row, v, s) : TN_OK;
+}
+
 static tn_status get_rows(const reading *r, const place *up, const tn_doc_row *object,
                           const tn_json *from, char *s)
 {
     const bool tuple = object->bracket == '[';
-    const tn_json *item = from->first;
+    const tn_json *item = from->first; /* of a tuple: the next one */
     if (from->kind != (tuple ? TN_JSON_LIST : TN_JSON_OBJECT)) {
         return fault(r, up, "wrong");
     }
@@ -309,25 +321,11 @@ static tn_status get_rows(const reading *r, const place *up, const tn_doc_row *o
         if (row->kind == TN_DOC_KIND_CHECK) {
             const char *wrong = row->check(s);
             TN_TRY(wrong == NULL ? TN_OK : fault(r, &(place){up, wrong, 0}, "wrong"));
-            continue;
+        } else if (row->when != TN_DOC_WHEN_HAS || row->has(s)) {
+            const tn_json *v = tuple ? item : tn_json_get(from, row->key);
+            TN_TRY(get_member(r, &(place){up, row->key, 0}, row, v, s));
+            item = tuple && v != NULL ? v->next : NULL;
         }
-        const bool if_has = row->when == TN_DOC_WHEN_HAS;
-        const bool must = if_has || row->when == TN_DOC_ALWAYS || row->when == TN_DOC_WHEN_NULL;
-        if (if_has && !row->has(s)) {
-            continue;
-        }
-        const place at = {up, row->key, 0};
-        const tn_json *v = tuple ? item : tn_json_get(from, row->key);
-        if (v == NULL && must) {
-            return fault(r, &at, "missing");
-        }
-        if (row->when == TN_DOC_WHEN_FLAG) {
-            *(bool *)(s + row->flag) = v != NULL;
-        }
-        if (v != NULL) {
-            TN_TRY(get_value(r, &at, row, v, s));
-        }
-        item = tuple && v != NULL ? v->next : NULL;
     }
     return tuple && item != NULL ? fault(r, up, "wrong") : TN_OK;
 }
