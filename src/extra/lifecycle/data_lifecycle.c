@@ -2,10 +2,10 @@
 #include "cli/data_tool.h"
 #include "cli/signals.h"
 #include "config/field.h"
+#include "extra/lifecycle/lifecycle_preview.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
-#include "train/eval/lifecycle_preview.h"
 #include "train/step/worker.h"
 
 #include <stdio.h>
@@ -58,9 +58,7 @@ static tn_status lifecycle(tn_setup *s, const tn_options *options, const void *f
                                      .held = f->data.n == 0 && rows.held,
                                      .stop = tn_signals_watch_stop()};
     tn_status status = tn_lifecycle_preview(w, path, &request, &text, err);
-    if (status == TN_OK) {
-        status = tn_text_check(&text, "tables", err);
-    }
+    status = status == TN_OK ? tn_text_check(&text, "tables", err) : status;
     if (status == TN_OK) {
         (void)fputs(tn_text_str(&text), stdout);
     }

@@ -1,5 +1,5 @@
 /* lifecycle_preview.c - a checkpoint without the rows that rules let go: counted, and evaluated. */
-#include "train/eval/lifecycle_preview.h"
+#include "extra/lifecycle/lifecycle_preview.h"
 
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
