@@ -177,9 +177,6 @@ static tn_status look(inferring *j, tn_error *err)
     j->label = j->n;
     TN_ASSERT(j->n == 0 || j->in->from.schema->n_slots == j->n);
     TN_TRY(TN_ALLOC(j->look, j->n + 1, "what columns look like", err));
-    for (uint32_t i = 0; i <= j->n; i++) {
-        TN_TRY(TN_ALLOC(j->look[i].distinct, 1, "a count of different values", err));
-    }
     if (j->n == 0 && (!has_line_labels(j) || !tn_tree_is_null(j->in->label))) {
         return TN_OK;
     }
@@ -858,8 +855,7 @@ static tn_status infer(inferring *j, tn_error *err)
 static void done(inferring *j)
 {
     for (uint32_t i = 0; j->look != NULL && i <= j->n; i++) {
-        tn_distinct_done(j->look[i].distinct);
-        tn_free(j->look[i].distinct);
+        tn_distinct_done(&j->look[i].distinct);
     }
     tn_free(j->look);
     tn_looking_free(j->looking);

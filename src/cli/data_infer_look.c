@@ -289,7 +289,7 @@ void tn_look_at(tn_looking *l, tn_column_look *c, uint32_t row, const char *text
     c->values++;
     c->labels += (bits & IS_LABEL) != 0;
     keep_word(c, text, size, 1);
-    tn_distinct_add(c->distinct, tn_xxh64(text, size, 0));
+    tn_distinct_add(&c->distinct, tn_xxh64(text, size, 0));
     const char *bar = size > 0 ? memchr(text, '|', size) : NULL;
     if (bar == NULL) {
         look_at_piece(c, text, size, bits);
@@ -316,14 +316,14 @@ void tn_look_end(tn_column_look *c)
         const char *word = tn_missing_words[i];
         if (c->gap[i] > 0) {
             keep_word(c, word, strlen(word), c->gap[i]);
-            tn_distinct_add(c->distinct, tn_xxh64(word, strlen(word), 0));
+            tn_distinct_add(&c->distinct, tn_xxh64(word, strlen(word), 0));
         }
     }
 }
 
 uint64_t tn_look_different(const tn_column_look *c)
 {
-    return tn_distinct_count(c->distinct, &(bool){false});
+    return tn_distinct_count(&c->distinct, &(bool){false});
 }
 
 bool tn_look_same(const tn_column_look *c, uint32_t i, uint32_t k)

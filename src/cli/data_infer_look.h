@@ -38,7 +38,7 @@ typedef struct tn_column_look {
     uint32_t last_row;                 /* with a value; counted from 1, 0: none */
     uint32_t n_words;                  /* TN_LOOK_WORDS + 1: there are more */
     tn_look_word word[TN_LOOK_WORDS];
-    tn_distinct *distinct;
+    tn_distinct distinct;
 } tn_column_look;
 
 typedef struct tn_looking tn_looking;

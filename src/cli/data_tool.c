@@ -83,26 +83,16 @@ static tn_status check_word(const char *asked, const char *word, bool target, tn
 /* data.train=["<path>", ..], as YAML. */
 static const char *train_override(tn_arena *arena, const tn_strs *paths)
 {
-    size_t size = sizeof "data.train=[]";
+    tn_text text = {0};
+    tn_text_adds(&text, "data.train=[");
     for (uint32_t i = 0; i < paths->n; i++) {
-        size += 2 * strlen(paths->item[i]) + sizeof "\"\",";
+        tn_text_adds(&text, i > 0 ? ", " : "");
+        tn_tree_print_scalar(&text, paths->item[i]);
     }
-    char *out = TN_NEW_ARRAY(arena, char, size);
-    size_t n = (size_t)snprintf(out, size, "data.train=[");
-    for (uint32_t i = 0; i < paths->n; i++) {
-        out[n++] = '"';
-        for (const char *c = paths->item[i]; *c != '\0'; c++) {
-            if (*c == '"' || *c == '\\') {
-                out[n++] = '\\';
-            }
-            out[n++] = *c;
-        }
-        out[n++] = '"';
-        out[n++] = ',';
-    }
-    TN_ASSERT(n < size);
-    out[paths->n > 0 ? n - 1 : n] = ']';
-    return out;
+    tn_text_addc(&text, ']');
+    const char *word = tn_tree_text(arena, tn_text_str(&text), text.size);
+    tn_text_done(&text);
+    return word;
 }
 
 /* The words of the command line, those of the input and those of the output apart. */

@@ -1,4 +1,4 @@
-/* test_inspect.c - counts of different, frequent and numeric values; the report on known rows. */
+/* test_inspect.c - counts of different and frequent values; the report on known rows. */
 #include "base/codec/json.h"
 #include "datasets.h"
 #include "io/inspect/inspect_sketch.h"
@@ -61,75 +61,18 @@ TEST(frequent_keys_are_found_among_many)
     tn_top_done(t);
 }
 
-TEST(numbers_have_moments_and_quantiles)
-{
-    tn_numbers *x FREED(tn_free) = tn_alloc(1, sizeof *x, "numbers");
-    assert_true(isnan(tn_numbers_quantile(x, .5)));
-    enum { N = 1000000 };
-    for (uint32_t i = 0; i < N; i++) {
-        tn_numbers_add(x, (double)((i * UINT64_C(7919)) % N), 1);
-    }
-    assert_true(x->least == 0 && x->largest == N - 1);
-    assert_true(fabs(x->mean - (N - 1) / 2.0) < 1e-6 * N);
-    assert_true(fabs(tn_numbers_deviation(x) / (N / sqrt(12)) - 1) < 1e-5);
-    for (uint32_t i = 0; i < 20; i++) {
-        double share = i / 20.0;
-        assert_true(fabs(tn_numbers_quantile(x, share) / N - share) < 0.005);
-    }
-    tn_numbers_done(x);
-}
-
-TEST(bounds_go_by_weight_and_numbers_without_weight_leave_no_trace)
-{
-    enum { N = 300000, PARTS = 8 };
-    tn_numbers plain = {.n = 0};
-    tn_numbers zeros = {.n = 0};
-    tn_numbers twice = {.n = 0};
-    tn_numbers weighed = {.n = 0};
-    double bound[4][PARTS];
-    for (uint32_t i = 0; i < N; i++) { /* more than a sample holds */
-        const double v = (double)((i * UINT64_C(7919)) % N);
-        tn_numbers_add(&plain, v, 1);
-        tn_numbers_add(&zeros, v, 1);
-        tn_numbers_add(&zeros, -v, 0);
-    }
-    for (uint32_t i = 0; i < 1000; i++) { /* the upper half counts three times */
-        const double v = (double)((i * UINT64_C(7919)) % 1000);
-        const uint32_t times = v >= 500 ? 3 : 1;
-        tn_numbers_add(&weighed, v, (float)times);
-        for (uint32_t k = 0; k < times; k++) {
-            tn_numbers_add(&twice, v, 1);
-        }
-    }
-    tn_numbers *const all[] = {&plain, &zeros, &twice, &weighed};
-    uint32_t n[4];
-    for (uint32_t k = 0; k < 4; k++) {
-        n[k] = tn_numbers_bounds(all[k], PARTS, bound[k]);
-        assert_int_equal(n[k], PARTS - 1);
-        tn_numbers_done(all[k]);
-    }
-    assert_memory_equal(bound[0], bound[1], (PARTS - 1) * sizeof(double));
-    assert_memory_equal(bound[2], bound[3], (PARTS - 1) * sizeof(double));
-    assert_true(bound[3][0] == 250 && bound[3][1] == 500); /* each 250 of 2000 */
-}
-
 TEST(short_streams_take_little_memory)
 {
     tn_distinct d = {.n = 0};
     tn_top t = {.n = 0};
-    tn_numbers x = {.n = 0};
     for (uint32_t i = 0; i < 500; i++) {
         tn_distinct_add(&d, tn_mix(i + 1));
         tn_top_add(&t, tn_mix(i + 1), NULL, 0);
-        tn_numbers_add(&x, i, 1);
     }
-    const size_t bytes =
-        d.places * sizeof *d.set + t.places * sizeof *t.item + x.room * sizeof *x.sample;
-    assert_in_range(bytes, 1, 1 << 17);
-    assert_true(d.rank == NULL && x.weight == NULL);
+    assert_in_range(d.places * sizeof *d.set + t.places * sizeof *t.item, 1, 1 << 17);
+    assert_null(d.rank);
     tn_distinct_done(&d);
     tn_top_done(&t);
-    tn_numbers_done(&x);
 }
 
 typedef struct counting {

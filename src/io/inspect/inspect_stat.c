@@ -9,6 +9,7 @@
 #include "io/inspect/inspect_sketch.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
+#include "io/schema/number_sample.h"
 #include "io/schema/schema.h"
 
 #include <math.h>
@@ -18,10 +19,12 @@
 typedef struct slot_stat {
     uint64_t filled; /* rows with a value */
     uint64_t values;
-    uint32_t values_max;   /* in one row */
-    tn_distinct *distinct; /* owned, as the two below; NULL, unless it has keys */
-    tn_top *top;
-    tn_numbers *numbers; /* NULL, unless its texts are numbers */
+    uint32_t values_max; /* in one row */
+    bool has_keys;
+    bool has_numbers;     /* its texts are numbers */
+    tn_distinct distinct; /* with keys, as the next one */
+    tn_top top;
+    tn_numbers numbers;
 } slot_stat;
 
 /* An entry of the block that is added, and its row. */
@@ -43,39 +46,12 @@ struct tn_stat {
 
 static const double shares[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
 
-enum {
-    N_SHARES = sizeof shares / sizeof shares[0],
-    SAMPLES_MAX = 1 << 25, /* numbers in all samples together: 128 whole ones */
-};
+enum { N_SHARES = sizeof shares / sizeof shares[0] };
 
 /* Its texts are numbers, as key or not. */
 static bool has_numbers(const tn_slot_spec *spec)
 {
     return tn_spec_is_number(spec) || spec->type == TN_SIGN_INT || spec->type == TN_SIGN_FLOAT;
-}
-
-/* Limits each sample, so that many columns take no more memory than some. */
-static uint32_t sample_max(const tn_schema *schema)
-{
-    uint32_t n = 1;
-    for (uint32_t i = 0; i < schema->n_specs; i++) {
-        n += has_numbers(&schema->spec[i]);
-    }
-    return SAMPLES_MAX / n < TN_NUMBERS_MAX ? SAMPLES_MAX / n : (uint32_t)TN_NUMBERS_MAX;
-}
-
-static tn_status new_slot(slot_stat *s, const tn_slot_spec *spec, uint32_t numbers_max, bool keys,
-                          tn_error *err)
-{
-    if (has_numbers(spec)) {
-        TN_TRY(TN_ALLOC(s->numbers, 1, "a sample of numbers", err));
-        s->numbers->sample_max = numbers_max;
-    }
-    if (keys && spec->as == TN_AS_KEY) {
-        TN_TRY(TN_ALLOC(s->distinct, 1, "a count of different keys", err));
-        TN_TRY(TN_ALLOC(s->top, 1, "a list of frequent keys", err));
-    }
-    return TN_OK;
 }
 
 void tn_stat_free(tn_stat *s)
@@ -84,12 +60,9 @@ void tn_stat_free(tn_stat *s)
         return;
     }
     for (uint32_t i = 0; s->slot != NULL && i < s->schema->n_specs; i++) {
-        tn_distinct_done(s->slot[i].distinct);
-        tn_top_done(s->slot[i].top);
-        tn_numbers_done(s->slot[i].numbers);
-        tn_free(s->slot[i].distinct);
-        tn_free(s->slot[i].top);
-        tn_free(s->slot[i].numbers);
+        tn_distinct_done(&s->slot[i].distinct);
+        tn_top_done(&s->slot[i].top);
+        tn_numbers_done(&s->slot[i].numbers);
     }
     tn_free(s->slot);
     tn_free(s->first);
@@ -97,39 +70,35 @@ void tn_stat_free(tn_stat *s)
     tn_free(s);
 }
 
-static tn_status open_slots(tn_stat *s, bool keys, tn_error *err)
+static tn_status open_slots(tn_stat *s, tn_error *err)
 {
-    const uint32_t numbers_max = sample_max(s->schema);
-    TN_TRY(TN_ALLOC(s->slot, (size_t)s->schema->n_specs + 1, "statistics", err));
-    TN_TRY(TN_ALLOC(s->first, (size_t)s->schema->n_slots + 1, "statistics", err));
-    for (uint32_t i = 0; i < s->schema->n_specs; i++) {
-        TN_TRY(new_slot(&s->slot[i], &s->schema->spec[i], numbers_max, keys, err));
+    const tn_schema *schema = s->schema;
+    uint32_t n = 0;
+    TN_TRY(TN_ALLOC(s->slot, (size_t)schema->n_specs + 1, "statistics", err));
+    TN_TRY(TN_ALLOC(s->first, (size_t)schema->n_slots + 1, "statistics", err));
+    for (uint32_t i = 0; i < schema->n_specs; i++) {
+        s->slot[i].has_keys = schema->spec[i].as == TN_AS_KEY;
+        s->slot[i].has_numbers = has_numbers(&schema->spec[i]);
+        n += s->slot[i].has_numbers;
+    }
+    for (uint32_t i = 0; i < schema->n_specs; i++) {
+        s->slot[i].numbers.sample_max = tn_numbers_max(n);
     }
     return TN_OK;
 }
 
-static tn_status open_stat(tn_stat **out, const tn_schema *schema, bool keys, tn_error *err)
+tn_status tn_stat_new(tn_stat **out, const tn_schema *schema, tn_error *err)
 {
     *out = NULL;
     tn_stat *s = tn_alloc(1, sizeof *s, "statistics");
     s->schema = schema;
-    tn_status status = open_slots(s, keys, err);
+    tn_status status = open_slots(s, err);
     if (status != TN_OK) {
         tn_stat_free(s);
         return status;
     }
     *out = s;
     return TN_OK;
-}
-
-tn_status tn_stat_new(tn_stat **out, const tn_schema *schema, tn_error *err)
-{
-    return open_stat(out, schema, true, err);
-}
-
-tn_status tn_stat_new_of_bounds(tn_stat **out, const tn_schema *schema, tn_error *err)
-{
-    return open_stat(out, schema, false, err);
 }
 
 static void count_row(tn_stat *s, const tn_parsed_row *row)
@@ -191,8 +160,8 @@ static uint64_t count_text(slot_stat *s, const tn_rows *rows, uint32_t row, tn_t
                            uint64_t key)
 {
     double value = 0;
-    if (s->numbers != NULL && tn_read_f64(rows->text + token.at, token.size, &value) == TN_NUM_OK) {
-        tn_numbers_add(s->numbers, value, rows->row[row].weight);
+    if (s->has_numbers && tn_read_f64(rows->text + token.at, token.size, &value) == TN_NUM_OK) {
+        tn_numbers_add(&s->numbers, value, rows->row[row].weight);
         value += 0.0; /* -0 is 0 */
         memcpy(&key, &value, sizeof key);
         key = tn_mix(key);
@@ -216,9 +185,9 @@ static void count_slot(tn_stat *s, slot_stat *out, uint32_t slot)
         out->values++;
         out->values_max = in_row > out->values_max ? in_row : out->values_max;
         const uint64_t key = count_text(out, rows, row, rows->token[i], rows->entry[i].key);
-        if (out->distinct != NULL) {
-            tn_distinct_add(out->distinct, key);
-            tn_top_add(out->top, key, rows->text + rows->token[i].at, rows->token[i].size);
+        if (out->has_keys) {
+            tn_distinct_add(&out->distinct, key);
+            tn_top_add(&out->top, key, rows->text + rows->token[i].at, rows->token[i].size);
         }
     }
 }
@@ -286,17 +255,17 @@ static void add_visible(tn_text *out, const char *text, uint32_t size)
 }
 
 /* The most frequent values, at most `top`. */
-static uint32_t sort_top(const slot_stat *s, uint32_t top)
+static uint32_t sort_top(slot_stat *s, uint32_t top)
 {
-    uint32_t n = tn_top_sort(s->top);
+    uint32_t n = tn_top_sort(&s->top);
     return n < top ? n : top;
 }
 
-static void top_text(const slot_stat *s, uint32_t top, tn_text *out)
+static void top_text(slot_stat *s, uint32_t top, tn_text *out)
 {
-    const uint64_t missed = s->top->missed;
+    const uint64_t missed = s->top.missed;
     const uint32_t n = sort_top(s, top);
-    const tn_top_item *item = s->top->kept;
+    const tn_top_item *item = s->top.kept;
     for (uint32_t i = 0; i < n; i++) {
         tn_text_addf(out, "      %12llu  %6.2f%%  ", (unsigned long long)item[i].count,
                      100 * ratio((double)item[i].count, (double)s->values));
@@ -332,15 +301,15 @@ static void slot_text(const tn_stat *s, uint32_t i, uint32_t top, tn_text *out)
         tn_text_addf(out, ", %.2f values a row, at most %u",
                      ratio((double)slot->values, (double)slot->filled), slot->values_max);
     }
-    if (slot->distinct != NULL) {
+    if (slot->has_keys) {
         bool exact = false;
-        uint64_t n = tn_distinct_count(slot->distinct, &exact);
+        uint64_t n = tn_distinct_count(&slot->distinct, &exact);
         tn_text_addf(out, ", %s%llu different", exact ? "" : "about ", (unsigned long long)n);
     }
     tn_text_addc(out, '\n');
-    if (slot->numbers != NULL) {
-        numbers_text(slot->numbers, out);
-    } else if (slot->top != NULL) {
+    if (slot->has_numbers) {
+        numbers_text(&slot->numbers, out);
+    } else if (slot->has_keys) {
         top_text(slot, top, out);
     }
 }
@@ -374,10 +343,10 @@ void tn_stat_text(tn_stat *s, uint32_t top, tn_text *out)
     }
 }
 
-static void top_json(const slot_stat *s, uint32_t top, tn_text *out)
+static void top_json(slot_stat *s, uint32_t top, tn_text *out)
 {
     const uint32_t n = sort_top(s, top);
-    const tn_top_item *item = s->top->kept;
+    const tn_top_item *item = s->top.kept;
     tn_json_open_key(out, "top", '[');
     for (uint32_t i = 0; i < n; i++) {
         char text[TN_TOP_TEXT_MAX + 1];
@@ -389,7 +358,7 @@ static void top_json(const slot_stat *s, uint32_t top, tn_text *out)
         tn_json_close(out, '}');
     }
     tn_json_close(out, ']');
-    tn_json_count(out, "top_missed", s->top->missed);
+    tn_json_count(out, "top_missed", s->top.missed);
 }
 
 static void numbers_json(tn_numbers *x, tn_text *out)
@@ -416,15 +385,15 @@ static void slot_json(const tn_stat *s, uint32_t i, uint32_t top, tn_text *out)
     tn_json_count(out, "filled", slot->filled);
     tn_json_count(out, "values", slot->values);
     tn_json_u64(out, "values_max", slot->values_max);
-    if (slot->distinct != NULL) {
+    if (slot->has_keys) {
         bool exact = false;
-        uint64_t n = tn_distinct_count(slot->distinct, &exact);
+        uint64_t n = tn_distinct_count(&slot->distinct, &exact);
         tn_json_count(out, "distinct", n);
         tn_json_bool(out, "distinct_exact", exact);
         top_json(slot, top, out);
     }
-    if (slot->numbers != NULL) {
-        numbers_json(slot->numbers, out);
+    if (slot->has_numbers) {
+        numbers_json(&slot->numbers, out);
     }
     tn_json_close(out, '}');
 }
@@ -466,8 +435,8 @@ tn_status tn_stat_bounds(tn_stat *s, const char *slot, uint32_t n, tn_text *out,
     if (i == s->schema->n_specs) {
         return tn_fail(err, TN_E_USAGE, "there is no slot '%s'", slot);
     }
-    tn_numbers *x = s->slot[i].numbers;
-    if (x == NULL || x->weighed == 0) {
+    tn_numbers *x = &s->slot[i].numbers;
+    if (x->weighed == 0) {
         return tn_fail(err, TN_E_USAGE, "slot '%s' holds no numbers", slot);
     }
     double *bound = NULL;

@@ -26,8 +26,6 @@ enum { TN_STAT_TOP_MAX = 100 };
 
 /* `schema` must outlive it. On failure *out is NULL. */
 tn_status tn_stat_new(tn_stat **out, const tn_schema *schema, tn_error *err) TN_MUST_USE;
-/* The same for tn_stat_bounds alone, in less memory. */
-tn_status tn_stat_new_of_bounds(tn_stat **out, const tn_schema *schema, tn_error *err) TN_MUST_USE;
 void tn_stat_free(tn_stat *s); /* NULL is fine */
 
 /* The rows need not outlive the call. */

@@ -11,13 +11,13 @@
 #include "config/fieldtree.h"
 #include "config/tree.h"
 #include "config/yaml.h"
-#include "io/inspect/inspect_stat.h"
 #include "io/read/bad_record_limit.h"
 #include "io/read/fileset.h"
 #include "io/read/row_scan.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
+#include "io/schema/number_sample.h"
 #include "io/schema/schema.h"
 #include "models/model.h"
 #include "nn/loss/loss.h"
@@ -89,11 +89,16 @@ static void put_text(const choosing *c, tn_tree *map, const char *key, const cha
     put(c, map, key, tn_tree_scalar(c->b->arena, text, chosen_at));
 }
 
-static void put_number(const choosing *c, tn_tree *map, const char *key, double value)
+static tn_tree *number(const choosing *c, double value)
 {
     char text[TN_NUMBER_TEXT_MAX] = "";
     (void)tn_write_f64(text, value);
-    put_text(c, map, key, text);
+    return tn_tree_scalar(c->b->arena, text, chosen_at);
+}
+
+static void put_number(const choosing *c, tn_tree *map, const char *key, double value)
+{
+    put(c, map, key, number(c, value));
 }
 
 static void put_copy(const choosing *c, tn_tree *map, const char *key, const tn_tree *value)
@@ -427,7 +432,8 @@ static void slots_to_look_at(const choosing *c, tn_tables *out)
 }
 
 typedef struct look {
-    tn_stat *stat; /* NULL: not yet */
+    const tn_schema *schema; /* has the open slots alone; NULL: nothing was looked at yet */
+    tn_numbers *numbers;     /* schema->n_slots */
     uint64_t rows;
     uint64_t bad;
     tn_text fault; /* the first bad record */
@@ -436,8 +442,19 @@ typedef struct look {
 static tn_status look_at(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
     look *l = ctx;
-    TN_TRY(tn_stat_add(l->stat, block->rows, NULL, err));
-    l->rows += tn_rows_that_count(block->rows);
+    const tn_rows *rows = block->rows;
+    (void)err;
+    for (uint32_t r = 0; r < rows->n; r++) {
+        for (uint32_t i = rows->row[r].first; i < tn_rows_end_of(rows, r); i++) {
+            const tn_token token = rows->token[i];
+            double value = 0;
+            if (token.size != TN_TOKEN_NONE &&
+                tn_read_f64(rows->text + token.at, token.size, &value) == TN_NUM_OK) {
+                tn_numbers_add(&l->numbers[rows->entry[i].slot], value, rows->row[r].weight);
+            }
+        }
+    }
+    l->rows += tn_rows_that_count(rows);
     return l->rows < LOOK_ROWS ? TN_OK : TN_END;
 }
 
@@ -452,14 +469,16 @@ static tn_status note_fault(void *ctx, const char *text, tn_error *err)
 static tn_status look_at_numbers(const choosing *c, look *l, tn_error *err)
 {
     tn_tables slots;
-    const tn_schema *schema = NULL;
     tn_data_opts data = c->run->data;
     slots_to_look_at(c, &slots);
     data.unknown_field = TN_FIELD_IS_IGNORED; /* for other slots */
-    TN_TRY(tn_schema_new(&schema, &data, &slots, c->b, err));
-    TN_TRY(tn_stat_new_of_bounds(&l->stat, schema, err));
+    TN_TRY(tn_schema_new(&l->schema, &data, &slots, c->b, err));
+    l->numbers = TN_NEW_ARRAY(c->b->arena, tn_numbers, l->schema->n_slots);
+    for (uint32_t i = 0; i < l->schema->n_slots; i++) {
+        l->numbers[i].sample_max = tn_numbers_max(l->schema->n_slots);
+    }
     const tn_row_scan_visitor visitor = {.ctx = l, .block = look_at, .fault = note_fault};
-    const tn_row_scan_in in = {.schema = schema, .paths = &data.train, .keep = TN_ROWS_SIGNS};
+    const tn_row_scan_in in = {.schema = l->schema, .paths = &data.train, .keep = TN_ROWS_SIGNS};
     tn_row_scan_counts counts;
     tn_status status = tn_row_scan_run(&in, &visitor, &counts, err);
     return status == TN_END ? TN_OK : status;
@@ -480,16 +499,16 @@ static void add_buckets(const choosing *c, const tn_slot_opts *slot, tn_tree *bo
     put(c, c->slots, slot->name, options);
 }
 
-/* Returns the list of bounds in a text that has one on each line. */
-static tn_tree *list_bounds(const choosing *c, const tn_text *bounds)
+static tn_tree *list_bounds(const choosing *c, tn_numbers *x, uint32_t parts)
 {
+    double *bound = TN_NEW_ARRAY(c->b->arena, double, parts);
+    const uint32_t n = tn_numbers_bounds(x, parts, bound);
     tn_tree *list = make(c, TN_TREE_LIST);
-    const char *line = bounds->size > 0 ? tn_text_str(bounds) : "0"; /* a column of one value */
-    while (*line != '\0') {
-        const size_t size = strcspn(line, "\n");
-        const char *text = tn_tree_text(c->b->arena, line, size);
-        tn_tree_append(list, tn_tree_scalar(c->b->arena, text, chosen_at));
-        line += size + (line[size] != '\0');
+    for (uint32_t i = 0; i < n; i++) {
+        tn_tree_append(list, number(c, bound[i]));
+    }
+    if (n == 0) { /* a column of one value */
+        tn_tree_append(list, number(c, 0));
     }
     return list;
 }
@@ -514,15 +533,14 @@ static tn_status refuse_pipe(const tn_slot_opts *slot, tn_error *err)
                    slot->name);
 }
 
-/* Finds the bounds of a slot. When it holds no numbers the true reason may be that records are bad,
+/* Checks that a slot holds numbers. When it holds none the true reason may be that records are bad,
  * or that there are none, which training on them reports. */
-static tn_status find_bounds(const choosing *c, const look *l, const tn_slot_opts *slot,
-                             uint32_t parts, tn_text *out, tn_error *err)
+static tn_status check_numbers(const choosing *c, const look *l, uint32_t slot, tn_error *err)
 {
     tn_bad_record_limit limit;
-    const tn_status status = tn_stat_bounds(l->stat, slot->name, parts, out, err);
-    if (status != TN_E_USAGE || (l->rows == 0 && l->bad == 0)) {
-        return status == TN_E_USAGE ? TN_OK : status;
+    TN_ASSERT(l->numbers != NULL && slot < l->schema->n_slots);
+    if (l->numbers[slot].weighed > 0 || (l->rows == 0 && l->bad == 0)) {
+        return TN_OK;
     }
     TN_TRY(tn_bad_record_limit_read(c->run->data.bad_records_max, &limit, err));
     if (l->bad > 0 &&
@@ -532,7 +550,7 @@ static tn_status find_bounds(const choosing *c, const look *l, const tn_slot_opt
     return tn_fail(err, TN_E_DATA,
                    "slot '%s' holds no numbers to make its buckets from\nhint: "
                    "'type: str' makes a key of any text, 'transform: {buckets: [..]}' sets bounds",
-                   slot->name);
+                   l->schema->slot[slot]->name);
 }
 
 /* Returns how many of `parts` remain when nobody has said how many, and rows are few. */
@@ -565,13 +583,15 @@ static void tell_slot(const choosing *c, const tn_slot_opts *slot, uint32_t part
 
 static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
 {
-    look l = {.stat = NULL};
-    tn_text bounds = {0};
+    look l = {.schema = NULL};
     tn_status status = TN_OK;
     uint32_t n_told = 0;
+    uint32_t n_open = 0;
     for (uint32_t i = 0; i < c->run->slots.n && status == TN_OK; i++) {
         const tn_slot_opts *slot = slot_at(c->run, i);
         const uint32_t parts = parts_of(c->run, slot);
+        const uint32_t at = n_open; /* slots_to_look_at lists the open ones alone */
+        n_open += parts > 0;
         if (parts == 0 || take_past_buckets(c, slot)) {
             continue;
         }
@@ -583,22 +603,22 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
             status = refuse_pipe(slot, err);
         } else {
             tell_slot(c, slot, parts, n_told++, said);
-            status = l.stat == NULL ? look_at_numbers(c, &l, err) : TN_OK;
+            status = l.schema == NULL ? look_at_numbers(c, &l, err) : TN_OK;
         }
-        tn_text_clear(&bounds);
+        status = status == TN_OK ? check_numbers(c, &l, at, err) : status;
+        TN_ASSERT(status != TN_OK || strcmp(l.schema->slot[at]->name, slot->name) == 0);
         if (status == TN_OK) {
-            status = find_bounds(c, &l, slot, parts_of_few(c, slot, parts), &bounds, err);
-        }
-        if (status == TN_OK) {
-            add_buckets(c, slot, list_bounds(c, &bounds));
+            const uint32_t n = parts_of_few(c, slot, parts);
+            add_buckets(c, slot, list_bounds(c, &l.numbers[at], n));
         }
     }
     if (n_told > SLOTS_TOLD) {
         tn_text_addf(said, " and %u more", n_told - SLOTS_TOLD);
     }
-    tn_text_done(&bounds);
+    for (uint32_t i = 0; l.schema != NULL && i < l.schema->n_slots; i++) {
+        tn_numbers_done(&l.numbers[i]);
+    }
     tn_text_done(&l.fault);
-    tn_stat_free(l.stat);
     return status;
 }
 
