@@ -1,18 +1,15 @@
-/* data_convert.c - tnet-data convert: the same rows in another format; sample: some of the rows. */
-#include "cli/data_tool.h"
-#include "config/tree.h"
-#include "io/read/row_scan.h"
-
+/* data_convert.c - tnet-data convert: the same rows in another format. */
 #include "base/file/output_file.h"
+#include "cli/data_tool.h"
 #include "cli/signals.h"
 #include "config/field.h"
+#include "config/tree.h"
+#include "io/read/row_scan.h"
 #include "io/write/convert.h"
 #include "io/write/writer.h"
 #include "train/config/run.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef struct convert_flags {
     const char *from;
@@ -107,82 +104,6 @@ static tn_status convert_work(tn_setup *s, const tn_options *options, const void
         convert_files, f, err);
 }
 
-typedef struct sample_flags {
-    const char *from;
-    const char *to, *rest;
-    uint64_t rows;
-    double share;
-    uint64_t seed;
-    uint32_t compression;
-    uint32_t threads;
-} sample_flags;
-
-static const tn_field sample_fields[] = {
-    TN_FLAG_STR(sample_flags, from, "PATH", "file, glob or folder; default: data.train"),
-    TN_FIELD_STR(sample_flags, to, "-", "file that is written; '-': standard output"),
-    TN_FLAG_STR(sample_flags, rest, "PATH", "also write all other rows, to this file"),
-    TN_FIELD_U64(sample_flags, rows, "~", 1, 1e15, "rows", "take this many, all equally likely"),
-    TN_FIELD_F64(sample_flags, share, "~", 0, 1, "", "take each row with this probability"),
-    TN_FIELD_U64(sample_flags, seed, "1", 0, 9e15, "", "selects which ones"),
-    TN_FIELD_CHOICE(sample_flags, compression, "auto", tn_compression_words,
-                    "auto: by the name, .gz and .zz"),
-    TN_FIELD_U32W(sample_flags, threads, "all", 1, 1024, "threads", tn_thread_words,
-                  "threads that parse"),
-    TN_FIELD_END,
-};
-
-static tn_status sample_into(tn_data_input *in, const void *asked, tn_error *err)
-{
-    const sample_flags *flags = asked;
-    const tn_sample_in job = {
-        .from = &in->from,
-        .paths = &in->paths,
-        .rows = flags->rows,
-        .share = flags->share,
-        .seed = flags->seed,
-        .team = in->team,
-    };
-    const char *format = in->from.data.format;
-    tn_sample_sinks sinks = {NULL, NULL};
-    uint64_t taken = 0;
-    tn_row_scan_counts counts;
-    if (flags->rest != NULL && strcmp(flags->rest, flags->to) == 0) {
-        return tn_fail(err, TN_E_USAGE, "'--to' and '--rest' are one file");
-    }
-    TN_TRY(tn_data_sink(flags->to, format, &in->setup->inputs, flags->compression, &sinks.sample,
-                        err));
-    tn_status status = flags->rest == NULL ? TN_OK
-                                           : tn_data_sink(flags->rest, format, &in->setup->inputs,
-                                                          flags->compression, &sinks.rest, err);
-    status = status == TN_OK ? tn_sample_rows(&job, &sinks, &taken, &counts, err) : status;
-    if (status != TN_OK) {
-        tn_sink_abandon(sinks.sample);
-    }
-    status = status == TN_OK ? tn_sink_commit(sinks.sample, err) : status;
-    if (status != TN_OK) {
-        tn_sink_abandon(sinks.rest);
-        return status;
-    }
-    TN_TRY(sinks.rest != NULL ? tn_sink_commit(sinks.rest, err) : TN_OK);
-    (void)fprintf(tn_data_counts_to(flags->to), "rows %llu of %llu\n", (unsigned long long)taken,
-                  (unsigned long long)counts.rows);
-    return TN_OK;
-}
-
-static tn_status sample_work(tn_setup *s, const tn_options *options, const void *flags,
-                             tn_error *err)
-{
-    const sample_flags *f = flags;
-    if ((f->rows == TN_UNSET_U64) == (bool)isnan(f->share)) {
-        return tn_fail(err, TN_E_USAGE, "give either '--rows N' or '--share P'");
-    }
-    return tn_data_use(
-        s, options,
-        (tn_data_ask){
-            .from = f->from, .flags = TN_DATASET_AS_READ, .threads = f->threads, .discover = true},
-        sample_into, f, err);
-}
-
 extern const tn_data_tool tn_data_tool_convert;
 const tn_data_tool tn_data_tool_convert = {TN_DATA_READER(
     convert, "[CONFIG] [key=value ..] [to.key=value ..] --to PATH",
@@ -190,8 +111,3 @@ const tn_data_tool tn_data_tool_convert = {TN_DATA_READER(
     "key=value says what is read, as in the section `data` of a configuration; to.key=value\n"
     "says what is written: to.format=csv to.delimiter=';'. Order, labels, weights, values and\n"
     "record ids are kept; what a format has no words for is an error.")};
-
-extern const tn_data_tool tn_data_tool_sample;
-const tn_data_tool tn_data_tool_sample = {
-    TN_DATA_READER(sample, "[CONFIG] [key=value ..] --rows N | --share P",
-                   "copy some of the rows, byte for byte", NULL)};

@@ -175,90 +175,6 @@ const tn_tree *tn_data_preset(tn_setup *s, const tn_format *format)
     return format->preset != NULL ? tn_config_load(&in, s->arena, &s->diag) : NULL;
 }
 
-/* data.train, one path or a list of them. */
-static tn_strs train_paths(const tn_tree *root, tn_arena *arena)
-{
-    const tn_tree *train = tn_tree_at(root, "data.train");
-    const char **item = TN_NEW_ARRAY(arena, const char *, tn_tree_count(train) + 1);
-    tn_strs paths = {0, item};
-    if (train == NULL) {
-        return paths;
-    }
-    if (train->kind == TN_TREE_SCALAR) {
-        item[paths.n++] = train->text;
-    }
-    for (const tn_tree *t = train->first; t != NULL; t = t->next) {
-        if (t->kind == TN_TREE_SCALAR) {
-            item[paths.n++] = t->text;
-        }
-    }
-    return paths;
-}
-
-static tn_tree *found_tree(const tn_data_input *in)
-{
-    tn_text text = {0};
-    tn_discovery_config(&in->found, &text);
-    const tn_yaml_in yaml = {.text = tn_text_str(&text), .size = text.size, .source = "the data"};
-    tn_tree *tree = tn_yaml_read(in->setup->arena, &in->setup->diag, &yaml);
-    tn_text_done(&text);
-    return tree;
-}
-
-/* Merges the found columns under the configuration; `blind`: also over the slots that it lists. */
-static const tn_tree *lay_under(const tn_data_input *in, bool blind, const tn_tree *found,
-                                const tn_tree *root)
-{
-    static const tn_origin origin = {.source = "the data"};
-    tn_arena *arena = in->setup->arena;
-    tn_tree *merged = tn_tree_merge(arena, found, root);
-    const tn_tree *slots = tn_tree_get(found, "slots");
-    if (slots != NULL) {
-        tn_tree_put(arena, merged, "slots", tn_tree_copy(arena, slots));
-    }
-    tn_tree *section = tn_tree_copy(arena, tn_tree_get(merged, "data"));
-    if (slots != NULL && (blind || tn_tree_is_null(in->label))) {
-        tn_tree_put(arena, section, "label", tn_tree_scalar(arena, "none", origin));
-    }
-    tn_tree_put(arena, merged, "data", section);
-    if (slots == NULL && blind) { /* labels that no click has are looked at, too */
-        const char *loss = tn_loss_for(TN_TARGET_NUMBER);
-        tn_tree_put(arena, merged, "loss", tn_tree_scalar(arena, loss, origin));
-    }
-    return merged;
-}
-
-/* Lays what the data say under what is given. */
-static tn_status discover(tn_data_input *in, bool blind, const tn_tree **root, tn_error *err)
-{
-    tn_arena *arena = in->setup->arena;
-    const bool listed = tn_tree_count(tn_tree_get(*root, "slots")) > 0;
-    const tn_strs paths = train_paths(*root, arena);
-    const tn_tree *format = tn_tree_get(in->given, "format");
-    const char *word = format != NULL && format->kind == TN_TREE_SCALAR ? format->text : NULL;
-    if (word != NULL && !(blind ? tn_format_find(word) != NULL : tn_discovery_has_columns(word))) {
-        return TN_OK; /* an unknown format is reported with the other faults */
-    }
-    if (paths.n == 0 || (!blind && listed)) {
-        return TN_OK;
-    }
-    TN_TRY(tn_discovery_find(&in->found, &paths, in->given, arena, err));
-    if (blind && listed && in->found.n > 0) {
-        return tn_fail(err, TN_E_USAGE, "'slots' are what is looked for");
-    }
-    tn_tree *found = found_tree(in);
-    if (found == NULL) {
-        return tn_fail(err, TN_E_DATA, "the columns of '%s' cannot be slots", in->found.path);
-    }
-    *root = lay_under(in, blind, found, *root);
-    if (tn_tree_get(found, "slots") != NULL && !blind) {
-        tn_log(TN_LOG_INFO, "no slots are listed: all %u columns of '%s' (%s) are read%s",
-               in->found.n, in->found.path, in->found.format,
-               tn_tree_is_null(in->label) ? ", without a label" : "");
-    }
-    return TN_OK;
-}
-
 static tn_status open_input(tn_data_input *in, const tn_options *options, tn_data_ask ask,
                             tn_error *err)
 {
@@ -271,10 +187,8 @@ static tn_status open_input(tn_data_input *in, const tn_options *options, tn_dat
     const tn_tree *root = NULL;
     TN_TRY(load(in, config, &words, &root, err));
     in->root = root;
-    in->given = tn_tree_get(root, "data");
-    in->label = tn_tree_get(in->given, "label");
-    if (ask.discover) {
-        TN_TRY(discover(in, ask.files, &root, err));
+    if (ask.complete != NULL) {
+        TN_TRY(ask.complete(in, &root, err));
     }
     TN_TRY(tn_dataset_bind(&in->from, root, ask.flags, tn_loss_target(root), &s->binder, err));
     if (in->to == NULL) { /* else the other format may read them */

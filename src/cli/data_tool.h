@@ -10,7 +10,6 @@
 #include "base/thread/team.h"
 #include "cli/main.h"
 #include "io/format/format.h"
-#include "io/read/column_discovery.h"
 #include "io/read/dataset.h"
 #include "io/read/row_scan.h"
 #include "io/write/write_sink.h"
@@ -49,10 +48,8 @@ typedef struct tn_data_input {
     tn_strs paths;
     const tn_tree *to; /* the options `to.`, a map as the section `data`; NULL: none */
     tn_team *team;
-    const tn_tree *root;  /* as it is given */
-    const tn_tree *given; /* `data` of it; NULL: it is not */
-    const tn_tree *label; /* `label` of `given` */
-    tn_discovery found;   /* columns or a format that nothing names; path NULL: not looked for */
+    const tn_tree *root; /* as it is given */
+    const void *found;   /* made by `complete` of the tool for its `use`; NULL: nothing was */
 } tn_data_input;
 
 /* How the input is to be read. */
@@ -60,8 +57,9 @@ typedef struct tn_data_ask {
     const char *from; /* NULL: data.train */
     uint32_t flags;   /* flags of tn_dataset_bind */
     uint32_t threads;
-    bool discover; /* a format and slots that nobody names are found in the data */
-    bool files;    /* words are files, no configuration */
+    bool files; /* words are files, no configuration */
+    /* Completes *root, the configuration, by a look at the data; NULL: it stays as it is given. */
+    tn_status (*complete)(tn_data_input *in, const tn_tree **root, tn_error *err);
 } tn_data_ask;
 
 /* Reads CONFIG and key=value, and gives `use` the input and the tool's flags; what outputs may not

@@ -72,7 +72,7 @@ static const tn_program *describe(tn_arena *arena)
         .words = keep(arena, &words),
         .words_min = 1,
         .words_max = 1,
-        .example = "tnet-data check configs/widedeep.yaml",
+        .example = tn_is_absent("check") ? NULL : "tnet-data check configs/widedeep.yaml",
         .notes = keep(arena, &notes),
     };
     return p;

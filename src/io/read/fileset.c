@@ -6,6 +6,7 @@
 #include "base/core/log.h"
 #include "base/file/file.h"
 #include "base/file/output_file.h"
+#include "io/format/delimited.h"
 #include "io/format/format.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
@@ -513,6 +514,47 @@ tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
     }
     *out = source;
     return TN_OK;
+}
+
+/* The header in the first bytes of a file. TN_END: more of them are needed. */
+static tn_status find_header(tn_bytes window, bool last, const tn_schema *schema, tn_bytes *out,
+                             tn_error *err)
+{
+    const tn_format *format = tn_format_find(schema->data->format);
+    const size_t skip = window.size >= 3 && memcmp(window.data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    window.data += skip;
+    window.size -= skip;
+    do {
+        TN_TRY(format->cut(&window, last, schema, out, err));
+    } while (tn_delimited_is_nothing(*out, schema));
+    return TN_OK;
+}
+
+tn_status tn_fileset_header(const tn_fileset *files, uint32_t file, const tn_schema *schema,
+                            tn_text *out, tn_error *err)
+{
+    enum { STEP = 1 << 16 };
+    tn_source *source = NULL;
+    tn_bytes header = {"", 0, false};
+    TN_ASSERT(out->size == 0);
+    TN_TRY(tn_fileset_open(files, file, 0, NULL, &source, err));
+    tn_status status = TN_END;
+    for (size_t n = STEP; status == TN_END && n == STEP;) {
+        char *to = tn_text_grow(out, STEP);
+        status = tn_text_check(out, "a header", err);
+        status = status == TN_OK ? tn_source_read(source, to, STEP, &n, err) : status;
+        if (status == TN_OK) {
+            out->size -= STEP - n;
+            const tn_bytes window = {out->data, out->size, false};
+            status = find_header(window, n < STEP, schema, &header, err);
+        }
+    }
+    tn_source_close(source);
+    if (status == TN_OK && header.size > 0) {
+        memmove(out->data, header.data, header.size);
+    }
+    out->size = header.size;
+    return status == TN_END ? TN_OK : status;
 }
 
 uint64_t tn_count_lines(const char *data, size_t size)

@@ -26,6 +26,7 @@ typedef struct tn_data_opts tn_data_opts; /* io/schema/dataopts.h */
 typedef struct tn_schema tn_schema;       /* io/schema/schema.h */
 typedef struct tn_source tn_source;       /* io/source/source.h */
 typedef struct tn_strs tn_strs;           /* config/values.h */
+typedef struct tn_text tn_text;           /* base/core/text.h */
 typedef struct tn_inputs tn_inputs;       /* base/file/output_file.h */
 
 /* Lists the files, and looks at the first bytes of each when `compression` is auto. `ranks` share
@@ -61,6 +62,12 @@ tn_status tn_fileset_check_hosts(const tn_data_opts *data, const tn_strs *more, 
 /* Opens a file at a byte, inflated where it is compressed (then `from` is 0). */
 tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
                           const atomic_bool *stop, tn_source **out, tn_error *err) TN_MUST_USE;
+
+/* Reads the header of a file, which `schema` says is there: the first line that is neither blank
+ * nor a comment, without a mark before it and its line end. "": the file is empty. `out` begins
+ * empty. */
+tn_status tn_fileset_header(const tn_fileset *files, uint32_t file, const tn_schema *schema,
+                            tn_text *out, tn_error *err) TN_MUST_USE;
 
 /* Counts the lines that end before a byte of a file that is cut into parts, for messages: the first
  * question about a part costs a pass over the file, at most. Any thread. False: it cannot be read.

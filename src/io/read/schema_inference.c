@@ -11,7 +11,6 @@
 #include "io/read/block_reader.h"
 #include "io/read/fileset.h"
 #include "io/schema/dataopts.h"
-#include "io/source/source.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -182,38 +181,6 @@ static tn_status see_data(seen *s, const tn_schema *schema, tn_error *err)
     return status;
 }
 
-/* The first line that is neither blank nor a comment. */
-static tn_status header_of(tn_source *source, const tn_schema *schema, tn_text *text, tn_bytes *out)
-{
-    const tn_format *format = tn_format_find(schema->data->format);
-    enum { HEADER_MAX = 1 << 16 };
-    size_t n = 0;
-    char *to = tn_text_grow(text, HEADER_MAX);
-    TN_TRY(tn_text_check(text, "the header", NULL));
-    TN_TRY(tn_source_read(source, to, HEADER_MAX, &n, NULL));
-    tn_bytes window = {to, n, false};
-    tn_status status = TN_OK;
-    do {
-        status = format->cut(&window, n < HEADER_MAX, schema, out, NULL);
-    } while (status == TN_OK && tn_delimited_is_nothing(*out, schema));
-    return status;
-}
-
-static void list_header(const tn_schema *schema, tn_fileset *files, tn_listing *out)
-{
-    tn_source *source = NULL;
-    tn_text text = {0};
-    tn_bytes line;
-    if (files->file[0].once || tn_fileset_open(files, 0, 0, NULL, &source, NULL) != TN_OK) {
-        return;
-    }
-    if (header_of(source, schema, &text, &line) == TN_OK) {
-        tn_listing_add(out, line, schema);
-    }
-    tn_source_close(source);
-    tn_text_done(&text);
-}
-
 /* The columns of the first file that data.train names, from its header or from data.columns.
  * Nothing where the format has no columns, or they cannot be seen without taking bytes from those
  * who read them later. */
@@ -221,16 +188,17 @@ static void name_columns(const tn_schema *schema, tn_text *out)
 {
     const tn_format *format = tn_format_find(schema->data->format);
     tn_listing there = {0};
+    tn_text line = {0};
     tn_fileset *files = NULL;
     if (format == NULL || format->head == NULL || schema->data->train.n == 0 ||
         tn_fileset_new(&files, &schema->data->train, schema, 1, NULL) != TN_OK) {
         return;
     }
-    if (schema->header) {
-        list_header(schema, files, &there);
-    } else {
-        tn_listing_add(&there, (tn_bytes){"", 0, false}, schema);
+    if (!schema->header ||
+        (!files->file[0].once && tn_fileset_header(files, 0, schema, &line, NULL) == TN_OK)) {
+        tn_listing_add(&there, (tn_bytes){tn_text_str(&line), line.size, false}, schema);
     }
+    tn_text_done(&line);
     if (there.n > 0) {
         tn_text_addf(out, "the columns of '%s' are %s", files->file[0].path,
                      tn_text_str(&there.names));

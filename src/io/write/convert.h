@@ -1,8 +1,7 @@
-/* convert.h - records of some files into one file of another format, or some of them as they are.
+/* convert.h - records of some files into one file of another format.
  *
- * Converting reads every row and writes it again (io/write/writer.h): order, labels,
- * weights, values, x_j, groups and record ids are kept, or it is an error that
- * says what cannot be. Sampling copies the bytes of whole records, those of crb into new blocks.
+ * Reads every row and writes it again (io/write/writer.h): order, labels, weights, values, x_j,
+ * groups and record ids are kept, or it is an error that says what cannot be.
  */
 #pragma once
 
@@ -29,24 +28,3 @@ typedef struct tn_convert_in {
  * that the other format has no words for. `columns` (may be NULL) gets tn_writer_columns. */
 tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns,
                      tn_row_scan_counts *out, tn_error *err) TN_MUST_USE;
-
-typedef struct tn_sample_in {
-    const tn_dataset *from;
-    const tn_strs *paths;
-    uint64_t rows; /* how many, each set of rows equally likely; used when `share` is NAN */
-    double share;  /* probability of each row; NAN: take `rows` */
-    uint64_t seed;
-    tn_team *team;
-} tn_sample_in;
-
-/* Take the rows; both stay open. */
-typedef struct tn_sample_sinks {
-    tn_sink *sample;
-    tn_sink *rest; /* all other rows; NULL: they are not written */
-} tn_sample_sinks;
-
-/* Rows in the order of the files, with the header of the first file. *taken: how many. Which ones
- * depends on the seed and on the number of each row alone. With `rest` and `rows` files are read
- * twice. */
-tn_status tn_sample_rows(const tn_sample_in *in, const tn_sample_sinks *sinks, uint64_t *taken,
-                         tn_row_scan_counts *out, tn_error *err) TN_MUST_USE;

@@ -1,12 +1,12 @@
 /* inspect_stat.c - counting rows slot by slot, and reporting what was counted. */
-#include "io/inspect/inspect_stat.h"
+#include "extra/inspect/inspect_stat.h"
 
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "base/core/number.h"
 #include "base/math/key.h"
 #include "base/thread/team.h"
-#include "io/inspect/inspect_sketch.h"
+#include "extra/inspect/inspect_sketch.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/number_sample.h"

@@ -1,5 +1,5 @@
 /* column_discovery.c - the format and the columns of a file, from its first bytes. */
-#include "io/read/column_discovery.h"
+#include "extra/inspect/column_discovery.h"
 
 #include "base/codec/json.h"
 #include "base/codec/proto.h"
@@ -287,30 +287,26 @@ static bool is_header(const finding *f, const field_seen *seen)
 static void set_aside(finding *f)
 {
     const uint32_t all = f->out->n;
-    tn_discovery_column *aside = TN_NEW_ARRAY(f->arena, tn_discovery_column, all + 1);
+    tn_discovery_column *column = TN_NEW_ARRAY(f->arena, tn_discovery_column, all + 1);
+    memcpy(column, f->column, all * sizeof *column);
     f->out->n = 0;
     for (uint32_t i = 0; i < all; i++) {
-        tn_discovery_column c = f->column[i];
         uint32_t same = 0;
-        for (uint32_t k = 0; k < f->out->n && same == 0; k++) {
-            same += strcmp(f->column[k].name, c.name) == 0;
+        for (uint32_t k = 0; k < all; k++) {
+            same += strcmp(column[k].name, column[i].name) == 0;
         }
-        for (uint32_t k = 0; k < f->out->n_unread && same == 0; k++) {
-            same += strcmp(aside[k].name, c.name) == 0;
-        }
-        for (uint32_t k = i + 1; k < all && same == 0; k++) {
-            same += strcmp(f->column[k].name, c.name) == 0;
-        }
-        c.unread = c.name[0] == '\0' ? "has no name"
-                   : same > 0        ? "stands twice in the header"
-                                     : NULL;
-        if (c.unread != NULL) {
-            aside[f->out->n_unread++] = c;
-        } else {
-            f->column[f->out->n++] = c;
+        column[i].unread = column[i].name[0] == '\0' ? "has no name"
+                           : same > 1                ? "stands twice in the header"
+                                                     : NULL;
+        if (column[i].unread == NULL) {
+            f->column[f->out->n++] = column[i];
         }
     }
-    memcpy(f->column + f->out->n, aside, f->out->n_unread * sizeof *aside);
+    for (uint32_t i = 0; i < all; i++) {
+        if (column[i].unread != NULL) {
+            f->column[f->out->n + f->out->n_unread++] = column[i];
+        }
+    }
 }
 
 static void name_by_place(finding *f)
@@ -612,18 +608,15 @@ void tn_discovery_name(const tn_discovery *d, uint32_t i, const char *more, tn_t
     TN_ASSERT(i < d->n);
     const char *name = d->column[i].name;
     const size_t size = strlen(name);
-    if (size <= NAME_MAX && strspn(name, good) == size && more[0] == '\0') {
-        tn_text_adds(out, "name: ");
+    const bool plain = size <= NAME_MAX && strspn(name, good) == size;
+    tn_text_adds(out, "name: ");
+    if (plain && more[0] == '\0') {
         tn_tree_print_scalar(out, name);
         return;
     }
-    if (size <= NAME_MAX && strspn(name, good) == size) {
-        tn_text_addf(out, "name: %s%s, column: ", name, more);
-        tn_tree_print_scalar(out, name);
-        return;
+    if (!plain) {
+        tn_text_addf(out, "c%u%s", d->column[i].place + 1, size > 0 ? "_" : "");
     }
-    tn_text_addf(out, "name: c%u", d->column[i].place + 1);
-    tn_text_adds(out, size > 0 ? "_" : "");
     for (size_t k = 0; k < size && k < NAME_MAX; k++) {
         tn_text_add(out, strchr(good, name[k]) != NULL ? name + k : "_", 1);
     }

@@ -1,5 +1,5 @@
 /* inspect_sketch.c - HyperLogLog and Misra-Gries. */
-#include "io/inspect/inspect_sketch.h"
+#include "extra/inspect/inspect_sketch.h"
 
 #include "base/core/alloc.h"
 

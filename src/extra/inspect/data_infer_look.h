@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "cli/data_tool.h"
-#include "io/inspect/inspect_sketch.h"
+#include "extra/inspect/discovered_input.h"
+#include "extra/inspect/inspect_sketch.h"
 
 enum { TN_LOOK_WORDS = 16, TN_LOOK_BYTES = 64 };
 

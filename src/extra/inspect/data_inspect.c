@@ -1,9 +1,9 @@
 /* data_inspect.c - tnet-data check: every fault of some files; tnet-data stat: what they hold. */
 #include "base/codec/json.h"
-#include "cli/data_tool.h"
 #include "cli/exits.h"
 #include "config/field.h"
-#include "io/inspect/inspect_stat.h"
+#include "extra/inspect/discovered_input.h"
+#include "extra/inspect/inspect_stat.h"
 #include "io/read/row_scan.h"
 #include "io/rows/rows.h"
 #include "io/schema/schema.h"
@@ -116,9 +116,10 @@ static tn_status check_work(tn_setup *s, const tn_options *options, const void *
                             tn_error *err)
 {
     const check_flags *f = flags;
-    return tn_data_use(s, options,
-                       (tn_data_ask){.from = f->from, .threads = f->threads, .discover = true},
-                       check_files, f, err);
+    return tn_data_use(
+        s, options,
+        (tn_data_ask){.from = f->from, .threads = f->threads, .complete = tn_discover_missing},
+        check_files, f, err);
 }
 
 typedef struct stat_flags {
@@ -197,11 +198,12 @@ static tn_status stat_files(tn_data_input *in, const void *flags, tn_error *err)
 static tn_status stat_work(tn_setup *s, const tn_options *options, const void *flags, tn_error *err)
 {
     const stat_flags *f = flags;
-    return tn_data_use(
-        s, options,
-        (tn_data_ask){
-            .from = f->from, .flags = TN_DATASET_AS_READ, .threads = f->threads, .discover = true},
-        stat_files, f, err);
+    return tn_data_use(s, options,
+                       (tn_data_ask){.from = f->from,
+                                     .flags = TN_DATASET_AS_READ,
+                                     .threads = f->threads,
+                                     .complete = tn_discover_missing},
+                       stat_files, f, err);
 }
 
 extern const tn_data_tool tn_data_tool_check;

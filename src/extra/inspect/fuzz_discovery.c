@@ -10,7 +10,7 @@
 #include "config/tree.h"
 #include "config/values.h"
 #include "config/yaml.h"
-#include "io/read/column_discovery.h"
+#include "extra/inspect/column_discovery.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* data_infer_look.c - judges texts by giving them to the readers. */
-#include "cli/data_infer_look.h"
+#include "extra/inspect/data_infer_look.h"
 
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
@@ -34,7 +34,7 @@ tn_status tn_looking_new(tn_looking **out, tn_data_input *in, bool nulls, tn_err
     *out = NULL;
     tn_setup *s = in->setup;
     tn_text text = {0};
-    const char *format = in->found.format;
+    const char *format = ((const tn_discovery *)in->found)->format;
     const bool words = tn_discovery_has_columns(format) && strcmp(format, "tfrecord") != 0;
     tn_text_addf(&text, "data: {format: %s, %s", words ? format : "tfrecord", types);
     const tn_yaml_in yaml = {.text = tn_text_str(&text), .size = text.size, .source = "types"};
@@ -138,17 +138,6 @@ static bool is_compact_day(const char *t, size_t size)
     return true;
 }
 
-static bool contains(const char *name, const char *word)
-{
-    const size_t size = strlen(word);
-    for (; *name != '\0'; name++) {
-        if (strncasecmp(name, word, size) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool ends_in(const char *name, const char *word)
 {
     const size_t size = strlen(name);
@@ -163,9 +152,10 @@ bool tn_look_ends_in_id(const char *name)
 
 static bool named_as_time(const char *name)
 {
-    return contains(name, "time") || contains(name, "date") || contains(name, "stamp") ||
-           contains(name, "hour") || ends_in(name, "ts") || ends_in(name, "dt") ||
-           ends_in(name, "day") || ends_in(name, "_at") || ends_in(name, "epoch");
+    return strcasestr(name, "time") != NULL || strcasestr(name, "date") != NULL ||
+           strcasestr(name, "stamp") != NULL || strcasestr(name, "hour") != NULL ||
+           ends_in(name, "ts") || ends_in(name, "dt") || ends_in(name, "day") ||
+           ends_in(name, "_at") || ends_in(name, "epoch");
 }
 
 /* Seconds since 1970 and parts of them, from 2000 to 2050: of a column that is called so, or that

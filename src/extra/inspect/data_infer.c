@@ -1,6 +1,6 @@
 /* data_infer.c - tnet-data infer: a configuration that reads some files, from a sample of them.
  *
- * Every column is read as texts, of which cli/data_infer_look.h says what they are; then a few
+ * Every column is read as texts, of which data_infer_look.h says what they are; then a few
  * rules, those of docs/data.md, make a slot of it, or a line that says why it is none. What comes
  * out reads the same rows before anybody sees it.
  */
@@ -10,12 +10,12 @@
 #include "base/core/number.h"
 #include "base/file/file.h"
 #include "base/file/output_file.h"
-#include "cli/data_infer_look.h"
 #include "cli/signals.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "config/yaml.h"
+#include "extra/inspect/data_infer_look.h"
 #include "io/format/format.h"
 #include "io/read/bad_record_limit.h"
 #include "io/rows/rows.h"
@@ -55,6 +55,7 @@ static const tn_field infer_fields[] = {
 
 typedef struct inferring {
     tn_data_input *in;
+    const tn_discovery *found;
     const infer_flags *flags;
     tn_looking *looking;
     uint32_t n;
@@ -74,17 +75,26 @@ typedef struct inferring {
 
 static const char *name_of(const inferring *j, uint32_t i)
 {
-    return j->in->found.column[i].name;
+    return j->found->column[i].name;
+}
+
+static uint32_t column_called(const inferring *j, const char *name)
+{
+    uint32_t i = 0;
+    while (i < j->n && strcmp(name_of(j, i), name) != 0) {
+        i++;
+    }
+    return i;
 }
 
 static const tn_tree *given(const inferring *j, const char *key)
 {
-    return tn_tree_get(j->in->given, key);
+    return tn_tree_get(tn_tree_get(j->in->root, "data"), key);
 }
 
 static bool is_delimited(const inferring *j)
 {
-    const char *format = j->in->found.format;
+    const char *format = j->found->format;
     return strcmp(format, "csv") == 0 || strcmp(format, "tsv") == 0;
 }
 
@@ -167,17 +177,17 @@ static tn_status scan(inferring *j, const tn_schema *schema,
 /* Formats without columns have a label in front of each line, but crb. */
 static bool has_line_labels(const inferring *j)
 {
-    const tn_format *format = tn_format_find(j->in->found.format);
+    const tn_format *format = tn_format_find(j->found->format);
     return j->n == 0 && format != NULL && !format->binary && format->preset == NULL;
 }
 
 static tn_status look(inferring *j, tn_error *err)
 {
-    j->n = j->in->found.n;
+    j->n = j->found->n;
     j->label = j->n;
     TN_ASSERT(j->n == 0 || j->in->from.schema->n_slots == j->n);
     TN_TRY(TN_ALLOC(j->look, j->n + 1, "what columns look like", err));
-    if (j->n == 0 && (!has_line_labels(j) || !tn_tree_is_null(j->in->label))) {
+    if (j->n == 0 && (!has_line_labels(j) || !tn_tree_is_null(given(j, "label")))) {
         return TN_OK;
     }
     TN_TRY(tn_looking_new(&j->looking, j->in, !j->no_nulls, err));
@@ -186,8 +196,8 @@ static tn_status look(inferring *j, tn_error *err)
         tn_look_end(&j->look[i]);
     }
     if (j->rows == 0) {
-        return tn_fail(err, TN_E_DATA, "'%s' has no rows%s%s%s", j->in->found.path,
-                       j->in->found.named ? " behind its header" : "", j->fault != NULL ? ": " : "",
+        return tn_fail(err, TN_E_DATA, "'%s' has no rows%s%s%s", j->found->path,
+                       j->found->named ? " behind its header" : "", j->fault != NULL ? ": " : "",
                        j->fault != NULL ? j->fault : "");
     }
     return TN_OK;
@@ -213,7 +223,7 @@ static void list_candidates(const inferring *j, bool by_name, tn_text *out)
 static tn_status no_such_label(const inferring *j, const char *name, tn_error *err)
 {
     enum { LISTED_MAX = 20 };
-    const tn_discovery *found = &j->in->found;
+    const tn_discovery *found = j->found;
     tn_text list = {0};
     for (uint32_t i = 0; i < j->n && i < LISTED_MAX; i++) {
         tn_text_addf(&list, "%s%s", i > 0 ? ", " : "", name_of(j, i));
@@ -321,7 +331,7 @@ static tn_status judge_label(inferring *j, bool asked, tn_error *err)
 
 static tn_status find_label(inferring *j, tn_error *err)
 {
-    const tn_tree *label = j->in->label;
+    const tn_tree *label = given(j, "label");
     if (tn_tree_is_null(label)) {
         TN_TRY(guess_label(j, err));
         return judge_label(j, false, err);
@@ -331,9 +341,7 @@ static tn_status find_label(inferring *j, tn_error *err)
     if (column == label && !label->quoted && strcmp(name, "none") == 0) {
         return TN_OK;
     }
-    for (uint32_t i = 0; i < j->n; i++) {
-        j->label = strcmp(name_of(j, i), name) == 0 ? i : j->label;
-    }
+    j->label = column_called(j, name);
     if (j->label == j->n) {
         return no_such_label(j, name, err);
     }
@@ -403,7 +411,7 @@ static void write_threshold(inferring *j, const tn_column_look *c)
 
 static void write_label(inferring *j)
 {
-    const tn_tree *label = j->in->label;
+    const tn_tree *label = given(j, "label");
     const tn_column_look *c = &j->look[j->label];
     const bool rule = c->values > 0 && !j->bits && (label == NULL || label->kind != TN_TREE_MAP);
     if (j->label == j->n && !rule && tn_tree_is_null(label)) {
@@ -439,22 +447,13 @@ static bool takes(const tn_slot_spec *spec, const tn_column_look *c)
                                                                    : c->whole);
 }
 
-static uint32_t column_called(const inferring *j, const char *name)
-{
-    uint32_t i = 0;
-    while (i < j->n && strcmp(name_of(j, i), name) != 0) {
-        i++;
-    }
-    return i;
-}
-
 /* Whether the columns are those of a preset's slots, its label and its record id, and hold what it
  * reads: by name, or, where there is no header, by their places. */
 static bool is_of(const inferring *j, const tn_dataset *preset, const char *id)
 {
     const tn_schema *schema = preset->schema;
     bool *used = TN_NEW_ARRAY(j->in->setup->arena, bool, j->n + 1);
-    const bool named = j->in->found.named;
+    const bool named = j->found->named;
     if (!named && (j->n != schema->n_specs + 1 || j->label > 0 || id != NULL)) {
         return false;
     }
@@ -478,7 +477,7 @@ static tn_status find_known(inferring *j, tn_error *err)
 {
     tn_setup *s = j->in->setup;
     const uint32_t label = j->label;
-    if (!j->in->found.named && tn_tree_is_null(j->in->label)) {
+    if (!j->found->named && tn_tree_is_null(given(j, "label"))) {
         j->label = are_labels(j, &j->look[0]) ? 0 : j->n;
     }
     for (uint32_t i = 0; tn_all_formats[i] != NULL && is_delimited(j) && j->known == NULL; i++) {
@@ -538,7 +537,7 @@ static const char *left_out(const inferring *j, uint32_t i)
 static const char *type_of(const inferring *j, uint32_t i, bool several)
 {
     const tn_column_look *c = &j->look[i];
-    const bool real = strcmp(j->in->found.column[i].type, "float") == 0;
+    const bool real = strcmp(j->found->column[i].type, "float") == 0;
     const uint64_t n = tn_look_different(c);
     if (c->whole == c->pieces && !real && c->pieces > 0 &&
         (several || n <= FEW || n * ROWS_OF_EACH <= c->filled ||
@@ -558,11 +557,11 @@ static void write_hours(inferring *j, uint32_t i)
     char weekday[80];
     (void)snprintf(weekday, sizeof weekday, "%s_weekday", name_of(j, i));
     tn_text_adds(&j->text, "  - {");
-    tn_discovery_name(&j->in->found, i, "", &j->text);
+    tn_discovery_name(j->found, i, "", &j->text);
     tn_text_addf(&j->text, ", type: int, transform: hour}  # %s\n", tn_look_hours);
     if (column_called(j, weekday) == j->n) {
         tn_text_adds(&j->text, "  - {");
-        tn_discovery_name(&j->in->found, i, "_weekday", &j->text);
+        tn_discovery_name(j->found, i, "_weekday", &j->text);
         tn_text_adds(&j->text, ", type: int, transform: weekday}\n");
     }
 }
@@ -570,7 +569,7 @@ static void write_hours(inferring *j, uint32_t i)
 static void write_slot(inferring *j, uint32_t i)
 {
     const tn_column_look *c = &j->look[i];
-    const tn_discovery *found = &j->in->found;
+    const tn_discovery *found = j->found;
     const bool bars = is_delimited(j) && (found->delimiter == NULL || found->delimiter[0] != '|');
     const bool list = bars && c->listed * LIST_SHARE >= c->filled && c->listed > 0;
     const bool several = list || c->values > c->filled;
@@ -621,8 +620,7 @@ static void write_train(inferring *j)
         tn_tree_print_scalar(&j->text, train->item[i]);
     }
     tn_text_adds(&j->text, train->n > 1 ? "]\n" : "\n");
-    if (j->rows >= HELD_ROWS_MIN && tn_tree_get(j->in->given, "valid") == NULL &&
-        !tn_strs_has(train, "-")) {
+    if (j->rows >= HELD_ROWS_MIN && given(j, "valid") == NULL && !tn_strs_has(train, "-")) {
         tn_text_adds(&j->text,
                      "  valid: {share: 10%}  # not learned: the model is judged by them\n");
     }
@@ -641,32 +639,29 @@ static void write_null(inferring *j)
     if (words == 0 && null == NULL) {
         return;
     }
-    tn_text_adds(&j->text, "  null: [");
-    if (null == NULL) {
-        tn_text_adds(&j->text, "\"\"");
-    } else if (null->kind == TN_TREE_SCALAR) {
-        tn_tree_print_flow(&j->text, null);
+    tn_arena *arena = j->in->setup->arena;
+    const tn_origin origin = {0};
+    tn_tree *list = tn_tree_new(arena, TN_TREE_LIST, origin);
+    if (null == NULL || null->kind == TN_TREE_SCALAR) {
+        tn_tree_append(list, tn_tree_scalar(arena, null != NULL ? null->text : "", origin));
     }
-    const char *comma = null == NULL || null->kind == TN_TREE_SCALAR ? ", " : "";
     for (const tn_tree *t = null != NULL ? null->first : NULL; t != NULL; t = t->next) {
-        tn_text_adds(&j->text, comma);
-        tn_tree_print_flow(&j->text, t);
-        comma = ", ";
+        tn_tree_append(list, tn_tree_copy(arena, t));
     }
     for (uint32_t i = 0; i < TN_MISSING_WORDS; i++) {
         if ((words >> i & 1) != 0) {
-            tn_text_adds(&j->text, comma);
-            tn_tree_print_scalar(&j->text, tn_missing_words[i]);
-            comma = ", ";
+            tn_tree_append(list, tn_tree_scalar(arena, tn_missing_words[i], origin));
         }
     }
-    tn_text_adds(&j->text, words != 0 ? "]  # no values, in any column\n" : "]\n");
+    tn_text_adds(&j->text, "  null: ");
+    tn_tree_print_flow(&j->text, list);
+    tn_text_adds(&j->text, words != 0 ? "  # no values, in any column\n" : "\n");
 }
 
 /* A format of known columns, and how this file's lines differ from its own. */
 static void write_known_format(inferring *j)
 {
-    const tn_discovery *f = &j->in->found;
+    const tn_discovery *f = j->found;
     const bool criteo = strcmp(j->known->name, "criteo") == 0; /* tabs, and no header */
     const char *usual = strcmp(f->format, "csv") == 0 ? "," : "\t";
     const char *mark = f->delimiter != NULL ? f->delimiter : usual;
@@ -683,7 +678,7 @@ static void write_known_format(inferring *j)
 static void write_found_format(inferring *j)
 {
     tn_text found = {0};
-    tn_discovery_config(&j->in->found, &found);
+    tn_discovery_config(j->found, &found);
     const char *slots = strstr(tn_text_str(&found), "slots:\n");
     tn_text_add(&j->text, tn_text_str(&found),
                 slots != NULL ? (size_t)(slots - tn_text_str(&found)) : found.size);
@@ -698,8 +693,8 @@ static void write_data(inferring *j)
     } else {
         write_found_format(j);
     }
-    for (const tn_tree *t = j->in->given != NULL ? j->in->given->first : NULL; t != NULL;
-         t = t->next) {
+    const tn_tree *data = tn_tree_get(j->in->root, "data");
+    for (const tn_tree *t = data != NULL ? data->first : NULL; t != NULL; t = t->next) {
         static const char *const own[] = {"format", "train",   "label", "header",
                                           "trim",   "columns", "null"};
         const tn_strs known = {sizeof own / sizeof own[0], own};
@@ -735,7 +730,7 @@ static void write_record_id(inferring *j)
 
 static void write_columns(inferring *j)
 {
-    const tn_discovery *found = &j->in->found;
+    const tn_discovery *found = j->found;
     tn_text_adds(&j->text, "slots:\n");
     for (uint32_t i = 0; i < j->n; i++) {
         const char *why = left_out(j, i);
@@ -785,7 +780,7 @@ static void write_all(inferring *j)
             FEW, ROWS_OF_EACH);
     }
     write_data(j);
-    if (j->known == NULL || j->in->found.named) {
+    if (j->known == NULL || j->found->named) {
         write_label(j);
     }
     write_record_id(j);
@@ -824,7 +819,7 @@ static tn_status read_back(inferring *j, tn_error *err)
 
 static tn_status infer(inferring *j, tn_error *err)
 {
-    const tn_discovery *found = &j->in->found;
+    const tn_discovery *found = j->found;
     if (is_delimited(j) && found->n + found->n_unread == 1) {
         return tn_fail(err, TN_E_DATA,
                        "the lines of '%s' are one column\nhint: 'delimiter=X' says what "
@@ -833,11 +828,11 @@ static tn_status infer(inferring *j, tn_error *err)
     }
     TN_TRY(look(j, err));
     if (j->n > 0) {
-        if (j->in->found.named) {
+        if (j->found->named) {
             TN_TRY(find_label(j, err));
         }
         TN_TRY(find_known(j, err));
-        if (j->known == NULL && !j->in->found.named) {
+        if (j->known == NULL && !j->found->named) {
             TN_TRY(find_label(j, err));
         }
     } else if (j->look[0].values > 0) {
@@ -864,7 +859,7 @@ static void done(inferring *j)
 
 static tn_status infer_files(tn_data_input *in, const void *flags, tn_error *err)
 {
-    inferring j = {.in = in, .flags = flags};
+    inferring j = {.in = in, .found = in->found, .flags = flags};
     const tn_output_with with = {
         .inputs = &in->setup->inputs, .tell = true, .announce = tn_signals_remove};
     TN_TRY(tn_output_check(j.flags->to, &in->setup->inputs, err));
@@ -872,7 +867,7 @@ static tn_status infer_files(tn_data_input *in, const void *flags, tn_error *err
     tn_status status = infer(&j, err);
     if (status == TN_E_DATA && j.nulls) { /* they are in quotes, where they are words as any */
         done(&j);
-        j = (inferring){.in = in, .flags = flags, .no_nulls = true};
+        j = (inferring){.in = in, .found = in->found, .flags = flags, .no_nulls = true};
         status = infer(&j, err);
     }
     if (status == TN_OK) {
@@ -886,8 +881,10 @@ static tn_status infer_work(tn_setup *s, const tn_options *options, const void *
                             tn_error *err)
 {
     const infer_flags *f = flags;
-    const tn_data_ask ask = {
-        .flags = TN_DATASET_AS_READ, .threads = f->threads, .discover = true, .files = true};
+    const tn_data_ask ask = {.flags = TN_DATASET_AS_READ,
+                             .threads = f->threads,
+                             .complete = tn_discover_all,
+                             .files = true};
     return tn_data_use(s, options, ask, infer_files, f, err);
 }
 

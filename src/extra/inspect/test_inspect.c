@@ -1,8 +1,8 @@
 /* test_inspect.c - counts of different and frequent values; the report on known rows. */
 #include "base/codec/json.h"
-#include "datasets.h"
-#include "io/inspect/inspect_sketch.h"
-#include "io/inspect/inspect_stat.h"
+#include "extra/inspect/inspect_sketch.h"
+#include "extra/inspect/inspect_stat.h"
+#include "io/datasets.h"
 #include "io/read/row_scan.h"
 #include "io/rows/rows.h"
 #include "io/schema/schema.h"
