@@ -5,6 +5,7 @@
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
 #include "io/format/format.h"
+#include "io/read/column_discovery.h"
 #include "setup.h"
 #include "support/test.h"
 
@@ -221,6 +222,7 @@ TEST(features_are_taken_in_every_form_they_may_have)
          UINT32_MAX},          /* .. and floats do not suit */
         {"0a050a03313233", 1}, /* bytes are read as decimal */
         {"0a050a03313278", UINT32_MAX},
+        {"0a020a00", 0}, /* no bytes are no value */
         {"2a00"
          "1a030a0107"
          "3800",
@@ -242,8 +244,44 @@ TEST(features_are_taken_in_every_form_they_may_have)
     };
     check_samples("{data: {format: tfrecord}, slots: [{name: a, as: weighted}]}", floats,
                   sizeof floats / sizeof *floats);
-    static const sample texts[] = {{"0a060a01610a0162", 2}, {"1a030a0107", UINT32_MAX}};
-    check_samples("{data: {format: tfrecord}, slots: [{name: a, type: str}]}", texts, 2);
+    static const sample texts[] = {{"0a060a01610a0162", 2},
+                                   {"0a050a000a0162", 1},
+                                   {"0a020a00", 0},
+                                   {"1a030a0107", UINT32_MAX}};
+    check_samples("{data: {format: tfrecord}, slots: [{name: a, type: str}]}", texts, 4);
+}
+
+TEST(a_group_of_no_bytes_is_none)
+{
+    static const struct {
+        const char *feature;
+        bool has;
+    } rows[] = {{"0a020a00", false}, {"0a030a0162", true}};
+    OPEN(setup, s, "{data: {format: tfrecord, group: a}, slots: [{name: a, type: str}]}");
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_text feature CLEANUP(tn_text_done) = {0};
+        tn_text bytes CLEANUP(tn_text_done) = {0};
+        tn_parsed parsed CLEANUP(setup_parsed_free);
+        add_hex(&feature, rows[i].feature);
+        add_example(&bytes, "a", tn_text_str(&feature), feature.size);
+        setup_parse(&s, bytes.data, bytes.size, &parsed);
+        assert_int_equal(parsed.rows->n, 1);
+        assert_int_equal(parsed.rows->row[0].group != TN_NO_GROUP, rows[i].has);
+    }
+}
+
+TEST(a_feature_without_a_name_is_no_column)
+{
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
+    tn_text bytes CLEANUP(tn_text_done) = {0};
+    tn_discovery found;
+    tn_error err = {0};
+    OPEN(setup, s, "{data: {format: tfrecord}, slots: [{name: a}]}");
+    add_example(&bytes, "", "\x1a\x03\x0a\x01\x07", 5);
+    const char *path = setup_file(&s, "nameless", bytes.data, bytes.size);
+    assert_ok(tn_discovery_find(&found, &(tn_strs){1, &path}, NULL, arena, &err), err.text);
+    assert_int_equal(found.n, 1);
+    assert_string_equal(found.column[0].name, "label");
 }
 
 TEST(a_wrong_kind_is_named_with_its_key)

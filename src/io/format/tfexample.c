@@ -275,10 +275,12 @@ static tn_status take_feature(const example *t, uint32_t i, tn_bytes feature, fe
     for (*n = 0; next_value(&walk, &value); ++*n) {
         float x = 1;
         bool skip = false;
+        const bool empty = walk.kind == KIND_BYTES && value.bytes.size == 0;
         if (xs != NULL) {
             TN_TRY(next_x(t, spec, xs, &x, &skip, err));
         }
-        tn_fault fault = skip ? TN_FAULT_NONE : take_value(t, spec, walk.kind, &value, x);
+        tn_fault fault = skip || empty ? TN_FAULT_NONE /* as an empty cell is */
+                                       : take_value(t, spec, walk.kind, &value, x);
         if (fault != TN_FAULT_NONE) {
             tn_status status = refused(t, spec->column, fault, err);
             tn_record_location_hint(t->schema, spec, value.bytes, fault, err);
