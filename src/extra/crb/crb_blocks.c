@@ -204,25 +204,31 @@ static bool end_piece(crb *c)
     return open_block(c);
 }
 
+/* Takes bytes of a piece's head, or, once that is whole, of its content. */
+static bool take_bytes(crb *c, tn_bytes *in)
+{
+    if (c->have < sizeof c->head) {
+        const size_t room = sizeof c->head - c->have;
+        const size_t n = room < in->size ? room : in->size;
+        memcpy(c->head + c->have, in->data, n);
+        c->have += (uint32_t)n;
+        (void)tn_get(in, n);
+        return c->have < sizeof c->head || begin_piece(c);
+    }
+    uint32_t *part = c->left > 0 ? &c->left : &c->zeros;
+    const size_t n = *part < in->size ? *part : in->size;
+    tn_text_add(&c->record, in->data, c->left > 0 ? n : 0);
+    *part -= (uint32_t)n;
+    (void)tn_get(in, n);
+    return true;
+}
+
 /* Takes bytes until rows of a block are made or no bytes are left. */
 static bool feed(crb *c, tn_bytes *in)
 {
     bool good = c->taken < c->rows.size || c->next == c->n || put_rows(c);
     while (good && in->size > 0 && c->taken == c->rows.size) {
-        if (c->have < sizeof c->head) {
-            const size_t room = sizeof c->head - c->have;
-            const size_t n = room < in->size ? room : in->size;
-            memcpy(c->head + c->have, in->data, n);
-            c->have += (uint32_t)n;
-            (void)tn_get(in, n);
-            good = c->have < sizeof c->head || begin_piece(c);
-        } else {
-            uint32_t *part = c->left > 0 ? &c->left : &c->zeros;
-            const size_t n = *part < in->size ? *part : in->size;
-            tn_text_add(&c->record, in->data, c->left > 0 ? n : 0);
-            *part -= (uint32_t)n;
-            (void)tn_get(in, n);
-        }
+        good = take_bytes(c, in);
         if (good && c->have == sizeof c->head && c->left + c->zeros == 0) {
             good = end_piece(c);
         }
