@@ -51,8 +51,26 @@ TEST(an_order_that_failed_names_its_rank)
     groupkit_join(&x, &s);
     assert_int_equal(s.f[1].status, TN_E_DATA);
     assert_string_equal(s.f[1].err.text, "rank 0: no such file 'x'");
-    assert_true(tn_group_is_reported_elsewhere(x.group[1]));
-    assert_false(tn_group_is_reported_elsewhere(x.group[0]));
+    assert_true(tn_group_is_reported_elsewhere(x.group[1], TN_E_DATA));
+    assert_false(tn_group_is_reported_elsewhere(x.group[0], TN_E_DATA));
+}
+
+TEST(a_rank_reports_its_failure_after_another_was_stopped)
+{
+    groupkit_seats s;
+    groupkit x CLEANUP(groupkit_close);
+    groupkit_set(&x, 2);
+    groupkit_form(&x);
+    groupkit_seat(&x, &s);
+    tn_group_fail(x.group[1], TN_E_STOPPED, "stopped by a signal");
+    const tn_order_note order = {.what = TN_ORDER_EVALUATE};
+    tn_status status = tn_group_order(x.group[0], &order, NULL);
+    status = status == TN_OK ? tn_group_await(x.group[0], &order, NULL, NULL, NULL) : status;
+    assert_int_equal(status, TN_E_STOPPED);
+    tn_group_fail(x.group[0], TN_E_CKPT, "the run directory is in use");
+    groupkit_join(&x, &s);
+    assert_false(tn_group_is_reported_elsewhere(x.group[0], TN_E_CKPT));
+    assert_true(tn_group_is_reported_elsewhere(x.group[0], TN_E_STOPPED));
 }
 
 /* The rows per second of all ranks, in the last line of the table of rank 0. */
@@ -210,7 +228,7 @@ TEST(a_run_that_ends_by_a_failed_order_is_told_where_it_failed)
     assert_string_equal(s.f[1].err.text, "cannot save: rank 1: disk full");
     assert_string_equal(s.f[2].err.text, "cannot save: rank 1: disk full");
     for (uint32_t r = 0; r < x.n; r++) {
-        assert_true(tn_group_is_reported_elsewhere(x.group[r]) == (r != 1));
+        assert_true(tn_group_is_reported_elsewhere(x.group[r], TN_E_IO) == (r != 1));
     }
 }
 
@@ -243,7 +261,7 @@ TEST(a_rank_that_fails_ends_all)
     assert_int_equal(tn_group_check(x.group[1], NULL), TN_E_DATA);
     assert_int_equal(atomic_load(&told), TN_E_DATA);
     for (uint32_t r = 0; r < x.n; r++) {
-        assert_true(tn_group_is_reported_elsewhere(x.group[r]) == (r != 2));
+        assert_true(tn_group_is_reported_elsewhere(x.group[r], TN_E_DATA) == (r != 2));
     }
 }
 
@@ -266,8 +284,8 @@ TEST(a_rank_that_falls_silent_is_lost)
     assert_non_null(strstr(err.text, "is taken for lost"));
     groupkit_join(&x, &s);
     assert_int_equal(s.f[1].status, TN_E_PEER);
-    assert_false(tn_group_is_reported_elsewhere(x.group[0]));
-    assert_true(tn_group_is_reported_elsewhere(x.group[1]));
+    assert_false(tn_group_is_reported_elsewhere(x.group[0], TN_E_PEER));
+    assert_true(tn_group_is_reported_elsewhere(x.group[1], TN_E_PEER));
     groupkit_close(&x);
     groupkit_silence("2");
 }
@@ -335,7 +353,7 @@ TEST(rank_0_that_falls_silent_is_lost)
     assert_int_equal(tn_group_next_order(x.group[1], tn_clock_ns() + 60000000000, &order, &err),
                      TN_E_PEER);
     assert_non_null(strstr(err.text, "rank 0 (host '"));
-    assert_false(tn_group_is_reported_elsewhere(x.group[1])); /* who else? */
+    assert_false(tn_group_is_reported_elsewhere(x.group[1], TN_E_PEER)); /* who else? */
     groupkit_close(&x);
     groupkit_silence("2");
 }
@@ -379,8 +397,8 @@ TEST(who_is_gone_by_the_news_ends_all_at_once)
     groupkit_join(&x, &s);
     assert_int_equal(s.f[1].status, TN_E_PEER);
     assert_memory_equal(s.f[1].err.text, line + 2, sizeof line - 3);
-    assert_true(tn_group_is_reported_elsewhere(x.group[0]) &&
-                tn_group_is_reported_elsewhere(x.group[1]));
+    assert_true(tn_group_is_reported_elsewhere(x.group[0], TN_E_PEER) &&
+                tn_group_is_reported_elsewhere(x.group[1], TN_E_PEER));
     groupkit_close(&x);
     for (uint32_t r = 0; r < 3; r++) {
         assert_int_equal(close(news[r][0]) | close(news[r][1]), 0);

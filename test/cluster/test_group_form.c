@@ -18,7 +18,7 @@ static void assert_not_formed(groupkit *x, uint32_t but, tn_status status, const
         }
         assert_int_equal(tn_group_form(x->group[r], NULL, &err), status);
         assert_string_equal(err.text, text);
-        assert_true(tn_group_is_reported_elsewhere(x->group[r]) == (r != teller));
+        assert_true(tn_group_is_reported_elsewhere(x->group[r], status) == (r != teller));
     }
 }
 
@@ -34,7 +34,7 @@ TEST(a_rank_that_fails_while_the_group_forms_ends_all)
         groupkit_open_first(&x, n - 1); /* the last never comes */
         tn_group_fail(x.group[who], TN_E_DATA, "cannot find 'x'\nhint: \x1b[2Jlook");
         assert_int_equal(tn_group_check(x.group[who], NULL), TN_E_DATA);
-        assert_false(tn_group_is_reported_elsewhere(x.group[who]));
+        assert_false(tn_group_is_reported_elsewhere(x.group[who], TN_E_DATA));
         (void)snprintf(want, sizeof want, "rank %u: cannot find 'x'\nhint: ?[2Jlook", who);
         assert_not_formed(&x, who, TN_E_DATA, want, who);
     }
@@ -83,7 +83,7 @@ TEST(who_does_not_fit_ends_all_with_the_reason)
     }
     assert_int_equal(tn_group_form(x.group[1], NULL, &err), TN_E_CONFIG);
     assert_memory_equal(err.text, "the configuration of rank 1 on host '", 37);
-    assert_false(tn_group_is_reported_elsewhere(x.group[1]));
+    assert_false(tn_group_is_reported_elsewhere(x.group[1], TN_E_CONFIG));
     assert_not_formed(&x, 1, TN_E_CONFIG, err.text, 1);
 }
 

@@ -225,7 +225,7 @@ TEST(an_order_that_fails_ends_the_run_where_it_failed)
     for (uint32_t r = 1; r < 3; r++) {
         assert_int_equal(f.other[r].status, TN_E_CKPT);
         assert_string_equal(f.other[r].err.text, "rank 2: no such file");
-        assert_true(tn_group_is_reported_elsewhere(f.other[r].group) == (r != 2));
+        assert_true(tn_group_is_reported_elsewhere(f.other[r].group, TN_E_CKPT) == (r != 2));
     }
     leave(&f);
 }

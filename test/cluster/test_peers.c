@@ -81,7 +81,7 @@ TEST(a_rank_that_cannot_begin_tells_the_others)
         assert_int_equal(tn_peers_form(k.peers[1 - who], NULL, &err), TN_E_DATA);
         assert_string_equal(err.text,
                             who == 0 ? "rank 0: no dictionary 'x'" : "rank 1: no dictionary 'x'");
-        assert_true(tn_group_is_reported_elsewhere(tn_peers_group(k.peers[1 - who])));
+        assert_true(tn_group_is_reported_elsewhere(tn_peers_group(k.peers[1 - who]), TN_E_DATA));
     }
 }
 

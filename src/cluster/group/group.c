@@ -110,10 +110,11 @@ void tn_group_fail(tn_group *g, tn_status status, const char *why)
     tn_group_report_end(g);
 }
 
-bool tn_group_is_reported_elsewhere(tn_group *g)
+bool tn_group_is_reported_elsewhere(tn_group *g, tn_status status)
 {
+    TN_ASSERT(status != TN_OK);
     (void)pthread_mutex_lock(&g->lock);
-    bool elsewhere = g->ended != TN_OK && g->teller != g->rank;
+    bool elsewhere = g->ended == status && g->teller != g->rank;
     (void)pthread_mutex_unlock(&g->lock);
     return elsewhere;
 }

@@ -180,9 +180,10 @@ void tn_group_fail(tn_group *g, tn_status status, const char *why);
 /* Returns TN_OK, or how the group ended: the sentence begins with the rank at fault. */
 tn_status tn_group_check(tn_group *g, tn_error *err) TN_MUST_USE;
 
-/* Returns whether the group ended and another rank reports it to people: the rank that failed; rank
- * 0, if a rank is lost; rank 1, if rank 0 is lost. For ranks that share a terminal. */
-bool tn_group_is_reported_elsewhere(tn_group *g);
+/* Returns whether the group ended by this status and another rank reports it to people: the rank
+ * that failed; rank 0, if a rank is lost; rank 1, if rank 0 is lost. A rank that fails after
+ * another one was stopped reports its failure itself. For ranks that share a terminal. */
+bool tn_group_is_reported_elsewhere(tn_group *g, tn_status status);
 
 /* Waits 2 s for requests to be acknowledged. When the group was not formed, rank 0 sends the reason
  * to the others, and a rank that failed sends it to rank 0: until all have it, for at most 3 s,

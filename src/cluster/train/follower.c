@@ -477,7 +477,7 @@ static tn_status follow(tn_follower *f, const tn_run_text *text, const tn_binder
     if (status != TN_OK && f->group != NULL) {
         tn_group_fail(f->group, status, why.text);
         status = tn_group_check(f->group, &why); /* the first reason, which may be another's */
-        tn_watch_told_elsewhere(f->watch, tn_group_is_reported_elsewhere(f->group));
+        tn_watch_told_elsewhere(f->watch, tn_group_is_reported_elsewhere(f->group, status));
     } else if (status != TN_OK) {
         tn_peers_decline(f->plan->run, status, why.text);
     }

@@ -200,7 +200,7 @@ static bool close_leader(void *self, tn_status status, const char *why)
     bool elsewhere = false;
     if (l->group != NULL && status != TN_OK) {
         tn_group_fail(l->group, status, why);
-        elsewhere = tn_group_is_reported_elsewhere(l->group);
+        elsewhere = tn_group_is_reported_elsewhere(l->group, status);
     } else if (l->group != NULL) {
         const tn_order_note bye = {.what = TN_ORDER_BYE, .text = ""};
         tn_error err;

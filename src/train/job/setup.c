@@ -2,6 +2,7 @@
 #include "train/job/setup.h"
 
 #include "base/core/log.h"
+#include "base/core/stop.h"
 #include "base/file/file.h"
 #include "base/math/sha256.h"
 #include "config/field.h"
@@ -348,7 +349,8 @@ tn_status tn_setup_plan(tn_setup *s, tn_error *err)
     }
     if (status == TN_OK) {
         status = check_meaning(s, &begins, err);
-        s->told_elsewhere = status != TN_OK && s->run.cluster.rank > 0; /* all find the same */
+        /* All ranks find the same, unless rank 0 is stopped before it looks. */
+        s->told_elsewhere = status != TN_OK && s->run.cluster.rank > 0 && !tn_stop_is(NULL);
     }
     if (status == TN_OK && begins && s->run.data.index_base == TN_AUTO) { /* it is found by now */
         put(s, "data", "index_base", s->plan->schema->index_base == 0 ? "0" : "1");
