@@ -1,5 +1,6 @@
 /* webhook.c - sends every evaluation of a run to whoever waits for it: to a file that they read. */
 #include "base/file/file.h"
+#include "base/file/output_file.h"
 #include "config/field.h"
 #include "train/config/run.h"
 #include "train/run/module.h"
@@ -25,7 +26,11 @@ static void close_hook(void *self)
 static tn_status open_hook(void *self, tn_run_now *now, tn_error *err)
 {
     const webhook_opts *o = tn_run_section(now->run, tn_section_webhook);
-    return o->to != NULL ? tn_append_open(self, o->to, err) : TN_OK;
+    if (o->to == NULL) {
+        return TN_OK;
+    }
+    TN_TRY(tn_output_check(o->to, now->watch->inputs, err));
+    return tn_append_open(self, o->to, err);
 }
 
 static tn_status hear_eval(void *self, const tn_run_record *record, tn_error *err)
