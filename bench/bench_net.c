@@ -21,6 +21,7 @@
 #include "base/thread/threads.h"
 #include "nn/loss/loss.h"
 #include "nn/op/ops.h"
+#include "nn/passes/finish.h"
 
 #include <stdio.h>
 #include <stdlib.h>

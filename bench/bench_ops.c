@@ -13,6 +13,7 @@
 #include "base/thread/threads.h"
 #include "nn/graph/embed.h"
 #include "nn/op/ops.h"
+#include "nn/passes/finish.h"
 
 #include <stdio.h>
 #include <string.h>

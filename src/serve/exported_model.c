@@ -8,6 +8,7 @@
 #include "nn/graph/embed.h"
 #include "nn/graph/params.h"
 #include "nn/op/ops.h"
+#include "nn/passes/finish.h"
 #include "nn/passes/graphjson.h"
 #include "serve/export_index.h"
 #include "serve/model_json.h"

@@ -1,6 +1,7 @@
 /* test_layers.c - every layer of layers.def, written by itself in a list: what it makes. */
 #include "models/modelkit.h"
 #include "nn/layer/layers.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 typedef struct sample {

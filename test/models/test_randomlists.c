@@ -5,6 +5,7 @@
 #include "nn/layer/layers.h"
 #include "nn/loss/loss.h"
 #include "nn/op/ops.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 enum {

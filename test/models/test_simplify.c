@@ -4,6 +4,7 @@
 #include "nn/graph/graphcore.h"
 #include "nn/loss/loss.h"
 #include "nn/op/ops.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 enum { ROWS = 5, NUMERIC = 4 };

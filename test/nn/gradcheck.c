@@ -3,6 +3,7 @@
 
 #include "nn/graph/embed.h"
 #include "nn/graph/graphcore.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 static const double step = sizeof(tn_real) == 8 ? 1e-5 : 0x1p-8;

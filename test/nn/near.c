@@ -1,6 +1,7 @@
 /* near.c - see near.h. */
 #include "nn/near.h"
 
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 void tn_assert_value(double got, double want)

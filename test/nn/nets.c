@@ -5,6 +5,7 @@
 #include "nn/graph/embed.h"
 #include "nn/graph/params.h"
 #include "nn/loss/loss.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 enum { SLOTS = 6, DIM = 8, WIDTH = DIM + 1, KEYS = 33 /* per slot */, NUMERIC = 3, UNITS = 40 };

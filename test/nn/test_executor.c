@@ -3,6 +3,7 @@
 #include "nn/graph/embed.h"
 #include "nn/graph/params.h"
 #include "nn/loss/loss.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 enum { ROWS = 6, COLS = 2, MODES = 3 };

@@ -7,6 +7,7 @@
 #include "nn/graph/params.h"
 #include "nn/layer/layers.h"
 #include "nn/near.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 CLOSER(tn_graph_free);

@@ -5,6 +5,7 @@
 #include "nn/graph/params.h"
 #include "nn/near.h"
 #include "nn/nets.h"
+#include "nn/passes/finish.h"
 #include "support/mallocs.h"
 #include "support/test.h"
 

@@ -3,6 +3,7 @@
 #include "nn/graph/params.h"
 #include "nn/near.h"
 #include "nn/nets.h"
+#include "nn/passes/finish.h"
 #include "nn/passes/graphjson.h"
 #include "support/test.h"
 

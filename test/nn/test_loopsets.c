@@ -3,6 +3,7 @@
 
 #include "base/keys/record.h"
 #include "nn/graph/graphcore.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 enum {

@@ -7,6 +7,7 @@
 #include "config/yaml.h"
 #include "nn/loss/loss.h"
 #include "nn/near.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 enum { ROWS_MAX = 6 };

@@ -2,6 +2,7 @@
 #include "nn/graph/graphcore.h"
 #include "nn/graph/params.h"
 #include "nn/near.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 CLOSER(tn_graph_free);

@@ -2,6 +2,7 @@
 #include "base/keys/init.h"
 #include "nn/loss/loss.h"
 #include "nn/near.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 CLOSER(tn_graph_free);

@@ -4,6 +4,7 @@
 #include "nn/graph/peer_column_stats.h"
 #include "nn/loss/loss.h"
 #include "nn/near.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 #include <pthread.h>

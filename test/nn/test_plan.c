@@ -1,6 +1,7 @@
 /* test_plan.c - a graph as text, as a drawing, and what it costs. */
 #include "nn/graph/params.h"
 #include "nn/nets.h"
+#include "nn/passes/finish.h"
 #include "nn/passes/plan.h"
 #include "support/test.h"
 

@@ -3,6 +3,7 @@
 #include "base/keys/record.h"
 #include "nn/graph/embed.h"
 #include "nn/near.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 CLOSER(tn_graph_free);

@@ -2,6 +2,7 @@
  * by the standard. What onnxruntime computes is compared by test/interop/onnx.sh. */
 #include "extra/onnx/onnx.h"
 
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 #include "base/codec/proto.h"

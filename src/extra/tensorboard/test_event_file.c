@@ -9,6 +9,7 @@
 #include "config/yaml.h"
 #include "nn/graph/graph.h"
 #include "nn/op/ops.h"
+#include "nn/passes/finish.h"
 #include "support/test.h"
 
 static const double begun_at = 1.7e9;

@@ -7,7 +7,7 @@
  *     tn_node *x = tn_input(g, "x", 13, false);            [B,13], set per batch
  *     tn_node *w = tn_param(g, params, "out.W", ...);      trained
  *     tn_node *z = tn_apply(g, &tn_op_matmul, "out", TN_IN(x, w), NULL);      nn/op/ops.h
- *     TN_TRY(tn_graph_finish(g, &(tn_wanted){...}, err));  passes run, memory is taken
+ *     TN_TRY(tn_graph_finish(g, &(tn_wanted){...}, err));  nn/passes/finish.h
  *     tn_forward(g, &feed);  tn_backward(g);               ... use the parameters' gradients ...
  *     tn_graph_free(g);
  *
@@ -118,21 +118,6 @@ const char *tn_graph_fault(const tn_graph *g);
 /* From here on it is a fault to ask for a parameter that was made before. Else it is shared, as is
  * one of tn_shared_param. */
 void tn_graph_chapter(tn_graph *g);
-
-/* Names of the outputs to keep and, for training, of the loss. Other nodes may go, unless they
- * are in `fetch`. */
-typedef struct tn_wanted {
-    tn_node *logit;
-    tn_node *loss; /* NULL: none */
-    const char *const *fetch;
-    uint32_t n_fetch;
-    const char *const *feed; /* nodes whose val is set from outside, as that of tn_input */
-    uint32_t n_feed;
-} tn_wanted;
-
-/* Runs the passes and takes all memory; nn/passes defines it. TN_E_CONFIG: unknown fetch or feed, a
- * feed that no wanted output needs, or opts.products cannot be had; TN_E_MEMORY. */
-tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err) TN_MUST_USE;
 
 /* Work on every node is a span of its name in the lanes of the team. After tn_graph_finish. */
 void tn_graph_trace(tn_graph *g, tn_trace *trace);

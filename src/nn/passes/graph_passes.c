@@ -1,4 +1,5 @@
 /* graph_passes.c - what a graph needs, what has a gradient, what lies inside what, and where. */
+#include "nn/passes/finish.h"
 #include "nn/passes/passes.h"
 
 #include "base/core/alloc.h"

@@ -13,6 +13,7 @@
 #include "nn/graph/params.h"
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"
+#include "nn/passes/finish.h"
 #include "nn/passes/graphjson.h"
 #include "ps/optim/rule.h"
 #include "serve/model_json.h"
@@ -140,7 +141,7 @@ typedef struct writing {
     const tn_export_graph *x;
 } writing;
 
-/* Options of a slot that stand elsewhere in its object, or that a scorer does not need. */
+/* Options of a slot that have other members in its object, or that a scorer does not need. */
 static const char *const said[] = {
     "name", "share",     "type", "transform", "absent",    "missing", "pool", "max_len", "dim",
     "init", "optimizer", "lr",   "l2",        "admission", "expiry",  "uses", "cvm",     NULL};

@@ -14,6 +14,7 @@
 #include "nn/layer/layers.h"
 #include "nn/loss/loss.h"
 #include "nn/op/ops.h"
+#include "nn/passes/finish.h"
 #include "ps/optim/rule.h"
 #include "ps/shard/dense.h"
 #include "ps/table/table.h"
