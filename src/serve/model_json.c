@@ -88,7 +88,7 @@ static const tn_doc_row model_rows[] = {
     TN_DOC_ARRAY(tn_model_json, n_outputs, output, tn_model_output, '{', output_rows, 1, "outputs"),
     TN_DOC_HEX(tn_model_json, seed, "seed", TN_DOC_FLAG(tn_model_json, seeded)),
     TN_DOC_LIST(tn_model_json, n_first, first, const tn_model_first *, '{', first_rows,
-                TN_GROUPS_MAX *TN_SEGMENTS_MAX, "init", TN_DOC_MAY_MISS),
+                (uint64_t)TN_GROUPS_MAX *TN_SEGMENTS_MAX, "init", TN_DOC_MAY_MISS),
     TN_DOC_CHECK(check_model),
     TN_DOC_RAW(tn_model_json, source, "source", TN_DOC_MAY_MISS),
     TN_DOC_END,

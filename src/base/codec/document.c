@@ -313,7 +313,7 @@ static tn_status get_rows(const reading *r, const place *up, const tn_doc_row *o
                           const tn_json *from, char *s)
 {
     const bool tuple = object->bracket == '[';
-    const tn_json *item = from->first; /* of a tuple: the next one */
+    const tn_json *item = from->first; /* the next item of a tuple */
     if (from->kind != (tuple ? TN_JSON_LIST : TN_JSON_OBJECT)) {
         return fault(r, up, "wrong");
     }
