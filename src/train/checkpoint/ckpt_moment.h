@@ -29,7 +29,7 @@ typedef struct tn_moment {
     const char *config;   /* lent; NULL: of a rank above 0 */
     tn_text sources;
     uint32_t rank;
-    tn_range partitions; /* those of this peer */
+    tn_range partitions; /* the partitions of this peer */
     tn_cut *rows;
     size_t begin, end;                  /* its range of the flat vector */
     tn_tensor dense[TN_STATES_MAX + 1]; /* w, then each state; in floats below */

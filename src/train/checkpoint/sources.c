@@ -120,7 +120,7 @@ bool tn_sources_differ(const tn_sources *was, const tn_sources *now, tn_text *ho
 typedef struct source_line {
     const char *uri;
     tn_source_id id;
-    uint64_t tag; /* of earlier versions: a time of change, 0 where nothing was known */
+    uint64_t tag; /* in earlier versions: a time of change, 0 where nothing was known */
 } source_line;
 
 static const tn_doc_row line_rows[] = {

@@ -14,5 +14,5 @@ const char *tn_loss_defaults(const char *name);
 /* Returns the name of the first loss of the list that has this target. */
 const char *tn_loss_for(tn_target target);
 
-/* Returns the loss of the rows in `m`; NAN: no metric tells it. */
+/* Returns the loss of the rows in `m`; NAN if no metric has it. */
 double tn_run_loss_value(const tn_run *run, const tn_metrics *m);

@@ -36,11 +36,11 @@ typedef struct exporting {
     tn_ranks ranks; /* the others, which write their rows */
     bool is_alone;
     tn_export_parts parts;
-    tn_export_files files; /* of a request aside */
-    tn_manifest manifest;  /* which they are */
+    tn_export_files files; /* a request aside reads rows from them */
+    tn_manifest manifest;  /* names the checkpoint */
     tn_exported *out;
     tn_export_folder dir;
-    char base[TN_PATH_SIZE]; /* of a delta */
+    char base[TN_PATH_SIZE]; /* rows to judge export.values by; without paths: there are none */
     tn_calibration calibration;
     tn_valid_rows valid; /* to judge export.values by; without paths: there are none */
     tn_export_entry file[FILES_MAX];
@@ -196,7 +196,7 @@ static tn_status put_dict(const tn_dict *d, tn_resp_keys keys, tn_file *f, tn_er
     return status;
 }
 
-/* Of the dictionary beside it. */
+/* Writes the commands for Redis of the dictionary. */
 static tn_status write_resp(exporting *x, tn_error *err)
 {
     static const char name[] = "dict.resp";
@@ -252,7 +252,7 @@ static tn_status write_rows(exporting *x, tn_error *err)
     return TN_OK;
 }
 
-/* What the dictionary loses; nothing else of the folder is missing. The floats go. */
+/* Measures what the dictionary loses; nothing else of the folder is missing. Frees the floats. */
 static tn_status judge_rows(exporting *x, tn_error *err)
 {
     const tn_run *run = x->plan->run;
@@ -315,7 +315,8 @@ static tn_status fill(exporting *x, tn_error *err)
     return TN_OK;
 }
 
-/* That of the request, or the one that the run has left for this model, if it is to have one. */
+/* Reads the calibration of the request, or the one that the run has left for this model, if the
+ * export is to have one. */
 static tn_status read_calibration(exporting *x, const char *checkpoint, tn_error *err)
 {
     const tn_run *run = x->plan->run;
@@ -356,7 +357,7 @@ static tn_status find_valid(exporting *x, const char *checkpoint, tn_error *err)
     return status == TN_E_STOPPED ? tn_fail(err, status, "%s", why.text) : TN_OK;
 }
 
-/* Of a request aside all but the rows. */
+/* Loads the checkpoint; for a request aside all but the rows. */
 static tn_status load_checkpoint(exporting *x, char folder[TN_PATH_SIZE], tn_error *err)
 {
     const tn_export_request *r = x->request;

@@ -13,8 +13,8 @@
  * whole is left as it is.
  *
  * A run that publishes while it trains (train/run/publisher.h) exports `aside`: the rows come from
- * the files of the checkpoint, partition by partition, and no second table stands in memory. The
- * bytes are the same. Which of its exports is the newest stands in a file beside them:
+ * the files of the checkpoint, partition by partition, and no second table is in memory. The
+ * bytes are the same. A file beside its exports names the newest:
  *
  *     export/LATEST             "<model id>\n"
  */
@@ -38,7 +38,7 @@ typedef struct tn_export_request {
                                 eval.calibrate what the run has left for it, which is logged; else
                                 none, and the bytes are those of ever */
     const tn_binder *binder;
-    const tn_run_text *text; /* of the run, when the plan is for several processes; else NULL */
+    const tn_run_text *text; /* the run's, when the plan is for several processes; else NULL */
     bool *told_elsewhere;    /* as in tn_watch, of that run; NULL: nobody asks */
     const atomic_bool *stop; /* true: remove what is half made, TN_E_STOPPED; NULL: nobody asks */
     bool aside; /* beside a run: one process, one thread; `checkpoint` is a full one, not a run */

@@ -54,7 +54,7 @@ tn_status tn_export_folder_sweep(const char *to, tn_error *err)
             remove_unfinished(to, name);
         } else if (tn_is_unfinished(name, "LATEST") &&
                    tn_path_join(to, name, path, NULL) == TN_OK) {
-            tn_unfinished_remove(path); /* who is just writing it writes it once more */
+            tn_unfinished_remove(path); /* another writer of it makes it anew */
         }
         name += strlen(name) + 1;
     }

@@ -28,9 +28,10 @@ bool tn_export_is_id(const char *name);
 /* Below `to`, which is made. TN_E_USAGE, TN_E_IO. */
 tn_status tn_export_folder_begin(tn_export_folder *d, const char *to, const char *model_id,
                                  tn_error *err) TN_MUST_USE;
-/* Removes what killed exports left behind in `to`, which exists. TN_E_IO. */
+/* Gives the folder its name. *existed: an equal one had the name and stays; TN_E_CKPT: a different
+ * one has it. */
 tn_status tn_export_folder_sweep(const char *to, tn_error *err) TN_MUST_USE;
 /* Gives the folder its name. *existed: an equal one had it and stays; another one is TN_E_CKPT. */
 tn_status tn_export_folder_settle(tn_export_folder *d, bool *existed, tn_error *err) TN_MUST_USE;
-/* err: of the failure that led here, which gets a word when something is left behind; or NULL. */
+/* `err`: the failure that led here, which says so if something is left over; or NULL. */
 void tn_export_folder_end(tn_export_folder *d, tn_error *err);

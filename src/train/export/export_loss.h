@@ -20,10 +20,11 @@
 enum { TN_LOSS_COPC_TIMES = 10 };
 
 typedef struct tn_export_loss {
-    uint64_t rows;             /* of data.valid; 0: nothing was compared */
-    double auc, copc;          /* of the export; NAN where they are not defined */
-    double auc_f32, copc_f32;  /* of the same with floats */
-    uint64_t bytes, bytes_f32; /* of the two dictionaries; bytes_f32 0: nothing was compared */
+    uint64_t rows;            /* read from data.valid; 0: nothing was compared */
+    double auc, copc;         /* figures of the export; NAN where they are not defined */
+    double auc_f32, copc_f32; /* figures of the same export with floats */
+    uint64_t bytes,
+        bytes_f32; /* sizes of the two dictionaries; bytes_f32 0: nothing was compared */
 } tn_export_loss;
 
 /* Whether there is something to compare: fewer bits, a dictionary, clicks, and rows to judge by. */

@@ -7,7 +7,7 @@
  *
  * seed and init are there when some key without a row reads as first values. source holds the
  * options of `data` that are not default, for programs that read rows in the format the model was
- * trained on; behind `segments` a slot has what else its configuration said. A calibrated output
+ * trained on; after `segments` a slot has what else its configuration said. A calibrated output
  * has a member "calibration", and the version is [2,0], which readers without it refuse.
  */
 #pragma once
@@ -24,9 +24,9 @@ typedef struct tn_export_graph {
     tn_graph *g;       /* forward only, norms folded, with the correction for sampled negatives */
     tn_params *params; /* its own copy of the weights */
     tn_node *logit;
-    tn_node *pctr;     /* of another target than clicks: the logit, which is the score itself */
-    const char *nodes; /* JSON, lives in the arena .. */
-    const struct tn_json *node; /* .. as is what it says */
+    tn_node *pctr;     /* if the target is not clicks: the logit, which is the score itself */
+    const char *nodes; /* JSON; lives in the arena */
+    const struct tn_json *node; /* the same, parsed; lives in the arena */
 } tn_export_graph;
 
 /* Builds the graph for serving from the weights in `from`. `plan` and `b` must outlive it. Faults

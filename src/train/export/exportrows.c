@@ -208,10 +208,10 @@ tn_status tn_export_parts_remove(const tn_export_parts *p, tn_error *err)
 
 typedef struct table_source {
     const tn_export_rows *rows;
-    const tn_layout *layout; /* of the dictionary: counts are the last segment of a row */
-    uint32_t floats;         /* of the longest row with counts; 0: none has any */
+    const tn_layout *layout; /* the dictionary's: counts are the last segment of a row */
+    uint32_t floats;         /* size of the longest row with counts; 0: none has any */
     uint32_t *at;         /* [record * TN_SEGMENTS_MAX + segment]: where weights begin in a row */
-    uint32_t *at_waiting; /* .. in one that waits for admission */
+    uint32_t *at_waiting; /* the same in a row that waits for admission */
 } table_source;
 
 /* One walk over a partition. */
@@ -325,7 +325,7 @@ typedef struct export_delta {
 /* One walk over a partition. */
 typedef struct merge {
     const export_delta *d;
-    uint64_t next, end; /* of live */
+    uint64_t next, end; /* positions in `live` */
     tn_dict_visit *visit;
     void *visitor;
     float mine[TN_DIM_MAX], theirs[TN_DIM_MAX];
@@ -464,7 +464,7 @@ static tn_status sift(void *arg, const tn_dict_entry *e, tn_error *err)
     return differs ? m->visit(m->visitor, e, err) : TN_OK;
 }
 
-/* The first key of the base that is in this partition or behind it. */
+/* Returns the position of the base's first key in this partition or a later one. */
 static uint64_t first_of(const export_delta *d, uint32_t partition)
 {
     uint64_t from = 0;

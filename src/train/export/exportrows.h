@@ -26,10 +26,10 @@ typedef struct tn_arena tn_arena; /* base/core/arena.h */
 typedef struct tn_export_rows {
     const tn_model_plan *plan;
     tn_table *table;
-    tn_team *team;           /* that walks the table; NULL: the calling thread alone */
-    uint32_t day;            /* on which rows are judged: that of the checkpoint */
+    tn_team *team;           /* walks the table; NULL: the calling thread alone */
+    uint32_t day;            /* day of the checkpoint, on which rows are judged */
     const char *model_id;    /* 32 hex digits */
-    tn_dict_type values;     /* of a dictionary */
+    tn_dict_type values;     /* type of a dictionary's values */
     const char *base;        /* folder of an export: only what changed since; NULL: all */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: nobody asks */
     const struct tn_export_parts *parts; /* files of other ranks; NULL: the table has all rows */
@@ -64,9 +64,9 @@ void tn_export_files_done(tn_export_files *f);
 typedef struct tn_export_parts {
     const char *folder; /* one for all ranks */
     const tn_owners *owners;
-    uint32_t rank; /* whose rows are in the table of this process */
+    uint32_t rank; /* the rank whose rows are in the table of this process */
     tn_row_schema schema;
-    tn_snapshot_head head; /* of all files, but for their partitions */
+    tn_snapshot_head head; /* the head of all files, but for their partitions */
 } tn_export_parts;
 
 /* `step`: of the checkpoint. `folder` and `w` must outlive it; lists live in the arena. */

@@ -52,7 +52,7 @@ typedef struct tn_ranks_sums {
     double loss, weight;          /* sum of w l, and of w; all 0 at staleness 0 */
     uint64_t epoch;               /* the newest that a rank has reported */
     uint64_t records, bad;        /* read of that epoch */
-    uint64_t bytes_in, bytes_out; /* of this rank's messages */
+    uint64_t bytes_in, bytes_out; /* sizes of this rank's messages */
 } tn_ranks_sums;
 
 /* Functions of rank 0; `self` is its group, and NULL for a process alone. */

@@ -1,4 +1,4 @@
-/* advise.c - says at the end of a run what its figures tell of it, a warning each. */
+/* advise.c - warns at the end of a run of what its figures show, a line each. */
 #include "train/run/module.h"
 
 #include "base/core/text.h"

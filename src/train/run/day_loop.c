@@ -19,8 +19,8 @@
 struct tn_day_loop {
     bool is_begun;        /* DATA has come once */
     bool again;           /* data.again, until that day is learned */
-    uint32_t judged;      /* the last day after that was scored, 0: none, .. */
-    uint64_t judged_step; /* .. by the model of this step */
+    uint32_t judged;      /* the last later day that was scored; 0: none */
+    uint64_t judged_step; /* step of the model that scored it */
     uint32_t n, ahead;    /* days: learned by this process; to learn when it began */
 };
 
@@ -51,7 +51,7 @@ static tn_status evaluate(tn_run_now *now, uint32_t day, const tn_valid_rows *ro
     return tn_report_eval_done(now->report, &eval, err);
 }
 
-/* What the model says of a day that it has not learned. */
+/* Scores a day that the model has not learned. */
 static tn_status judge(tn_day_loop *l, tn_run_now *now, uint32_t day, const tn_valid_rows *rows,
                        tn_error *err)
 {
@@ -88,7 +88,7 @@ static tn_status judge_next(tn_day_loop *l, tn_run_now *now, tn_error *err)
     return status;
 }
 
-/* What is still known of the day before one that is learned, if it is there. */
+/* Scores the day before one that is learned, if it is there: what is still known of it. */
 static tn_status judge_before(tn_run_now *now, uint32_t day, tn_error *err)
 {
     tn_error why;
@@ -108,8 +108,8 @@ static tn_status judge_before(tn_run_now *now, uint32_t day, tn_error *err)
     return status;
 }
 
-/* Behind a day: what is still known of the one before it, and what the model says of the one after
- * it, as far as these are there. */
+/* After a day, scores the one before it, which it may have forgotten, and the one after it, as far
+ * as these are there. */
 static tn_status judge_neighbours(tn_day_loop *l, tn_run_now *now, uint32_t day, tn_error *err)
 {
     tn_error why;

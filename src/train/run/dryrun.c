@@ -203,7 +203,7 @@ tn_status tn_dry_run(const tn_model_plan *plan, const tn_binder *b, tn_text *out
     return status;
 }
 
-/* What every node costs, and how long a step will take. */
+/* Describes what every node costs, and how long a step will take. */
 static tn_status describe(tn_worker *w, tn_trace *trace, const tn_binder *b, tn_text *out,
                           tn_error *err)
 {

@@ -76,11 +76,11 @@ tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_st
 /* ---- in a run ---- */
 
 typedef struct watcher {
-    tn_verdict verdict; /* of the last evaluation */
+    tn_verdict verdict; /* by the last evaluation */
     bool said_unknown;  /* people know that the watched metric is not defined */
 } watcher;
 
-/* Judges the evaluation. Rows of one class tell nothing of a model, whatever it is. */
+/* Judges the evaluation. Rows of one class cannot judge a model, whatever it is. */
 static tn_status judge_scores(void *self, tn_run_now *now, tn_error *err)
 {
     watcher *w = self;

@@ -1,7 +1,7 @@
 /* early_stopping.h - what an evaluation means for the run: the best yet, smaller steps, or the end.
  *
  * Every evaluation is added; one that does not beat the best by min_delta counts as bad, and one
- * whose metric is not defined, as AUC on rows of one class, tells nothing. After
+ * whose metric is not defined, as AUC on rows of one class, counts as none. After
  * reduce_on_plateau.patience bad ones in a row the learning rate is multiplied by factor, down to
  * min_lr; after stop.patience of them training ends. (BARS: factor .1 at the first, stop at the
  * second.) Plain functions of the state that a checkpoint keeps.

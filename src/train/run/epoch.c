@@ -242,7 +242,7 @@ tn_status tn_epoch_open(tn_epoch *e, tn_report *report, tn_error *err)
     e->report = report;
     e->samples_before = e->state->samples;
     e->ops->close_data(e);
-    close_dealer(e); /* of the epoch before */
+    close_dealer(e); /* the dealer of the epoch before */
     tn_status status = open_reader(e, err);
     e->is_whole = e->dealer.ops == NULL ? at->part == 0 && at->position == 0 : !within;
     if (e->is_whole) {
@@ -334,7 +334,7 @@ void tn_epoch_note(tn_epoch *e, const tn_step_turn *turn)
     e->ops->note(e, turn);
 }
 
-/* ---- where all stand ---- */
+/* ---- meetings ---- */
 
 static uint64_t records_of(const tn_epoch *e)
 {
@@ -366,8 +366,9 @@ tn_status tn_epoch_evaluate(tn_epoch *e, const tn_eval_request *request, tn_eval
     return status;
 }
 
-/* Of what is learned, not of what is read: with a large shuffle window all is read before the first
- * step. Until an epoch has told how many records there are, by what the bytes read held. */
+/* Counts what is learned, not what is read: with a large shuffle window all is read before the
+ * first step. Until an epoch has shown how many records there are, they are estimated by those in
+ * the bytes that were read. */
 double tn_epoch_share(const tn_epoch *e, const tn_ranks_sums *others)
 {
     double all = (double)e->records_before;
@@ -419,7 +420,7 @@ tn_status tn_epoch_finish(tn_epoch *e, tn_epoch_end *out, tn_error *err)
     TN_TRY(e->ops->sum(e, err));
     TN_TRY(judge(e, err));
     *out = (tn_epoch_end){s->progress, s->epoch_step, e->samples_before};
-    /* The rest of an epoch does not tell how many records one has. */
+    /* The rest of an epoch does not show how many records one has. */
     e->records_before = e->is_whole ? records_of(e) : 0;
     e->samples_before = s->samples;
     s->part = NULL;

@@ -1,7 +1,7 @@
 /* epoch.h - the epoch that runs, in the process that leads the run: its data, its steps, its
  * counts, and how the ranks of the run share it (train/group/ranks.h).
  *
- *     TN_TRY(tn_epoch_open(e, report, err));           the reader, from where the run stands
+ *     TN_TRY(tn_epoch_open(e, report, err));           the reader, at the run's position
  *     TN_TRY(tn_epoch_begin_steps(e, err));            all ranks train
  *     tn_epoch_note(e, turn);                          after each turn of this one
  *     TN_TRY(e->ops->finish(e, err));                  nothing is left for any rank
@@ -38,7 +38,7 @@ struct tn_epoch_ops {
     /* Has all ranks train: from the beginning of what is left (`at_first`), or after a meeting. */
     tn_status (*start)(tn_epoch *e, bool at_first, tn_error *err);
 
-    /* After a turn: counts it in the state of the run, and tells the others of this rank. */
+    /* Counts a turn in the state of the run, and sends the others what they need of it. */
     void (*note)(tn_epoch *e, const tn_step_turn *turn);
 
     /* Takes what the others ask for into is_stopped, is_full and watch->save. True: all are to
@@ -74,10 +74,10 @@ struct tn_epoch {
     tn_step_prefetch *data;  /* NULL: none is open */
     tn_step_loop *steps;     /* over them */
     tn_epoch_dealer dealer;  /* deals what several readers left of it; none: nobody need */
-    tn_arena *map;           /* holds state->data .. */
-    uint32_t number;         /* .. of this epoch, the last that was opened */
+    tn_arena *map;           /* holds state->data of epoch `number` */
+    uint32_t number;         /* the epoch that was opened last */
     tn_arena *parts;         /* holds state->part */
-    tn_met met;              /* of it, by this process */
+    tn_met met;              /* counts of this epoch, by this process */
     bool is_begun;           /* one was opened by this process: it has learned, or might have */
     bool is_new_data;        /* the next one has other files than those before */
     bool is_whole;           /* it was opened at its beginning */
@@ -131,12 +131,13 @@ bool tn_epoch_is_fresh(const tn_epoch *e);
  * the output bias, unless weights came from somewhere. TN_END: alone, there are no rows. */
 tn_status tn_epoch_begin_steps(tn_epoch *e, tn_error *err) TN_MUST_USE;
 
-/* After a turn: the state moves on with it. */
+/* Moves the state on after a turn. */
 void tn_epoch_note(tn_epoch *e, const tn_step_turn *turn);
 
-/* ---- where all stand ---- */
+/* ---- meetings ---- */
 
-/* At a meeting: where the epoch stands, with its parts, into the state of the run and `whole`. */
+/* At a meeting: puts the position of the epoch, with its parts, into the state of the run and
+ * `whole`. */
 tn_status tn_epoch_locate(tn_epoch *e, tn_error *err) TN_MUST_USE;
 
 /* At a meeting, or alone: tn_evaluate by all ranks, as one phase of the run. */

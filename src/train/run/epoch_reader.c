@@ -1,4 +1,4 @@
-/* epoch_reader.c - opens the reader of an epoch, and tells where the schedule of a run ends. */
+/* epoch_reader.c - opens the reader of an epoch, and finds where the schedule of a run ends. */
 #include "train/run/epoch_reader.h"
 
 #include "io/read/row_scan.h"
@@ -159,7 +159,7 @@ tn_status tn_run_end(const tn_model_plan *plan, uint32_t epoch, uint64_t epoch_s
                      tn_error *err)
 {
     const double epochs = plan->run->train.epochs;
-    double steps = 0; /* of an epoch */
+    double steps = 0; /* in one epoch */
     if (epoch > 0 && epoch_step > 0) {
         steps = ceil((double)epoch_step * epochs / epoch);
     } else {

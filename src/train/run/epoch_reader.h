@@ -61,7 +61,7 @@ tn_status tn_epoch_reader_prior(const tn_worker *w, uint32_t epoch, tn_prior *ou
  * within it, those of the checkpoint. */
 uint32_t tn_epoch_cut_for(const tn_worker *w, uint32_t epoch, const tn_epoch_position *stand);
 
-/* The parts that `dealer` says, of one epoch. On failure *out is NULL. */
+/* Opens a reader of the parts of an epoch that `dealer` deals. On failure *out is NULL. */
 tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w, uint32_t epoch,
                                      uint32_t cut_for, const tn_dealer *dealer,
                                      tn_error *err) TN_MUST_USE;
@@ -70,12 +70,10 @@ tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w,
  * where the schedule ends, when that is with the run (tn_run_end). */
 double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end);
 
-/* Where a schedule that ends with the run ends. Before an epoch has been read, its rows are counted
- * or estimated (io/read/row_scan.h); behind the first it is known how many steps an epoch
- * takes. Nothing else goes into the number, so a run that goes on, and every rank of a group, has
- * the same.
- *
- * The last step of a run that began its present epoch, `epoch`, at step `epoch_step` (0: not known,
- * or the first). TN_E_CONFIG: nobody can know. */
+/* Finds the last step of the run, at which a schedule that ends with it ends. The present epoch,
+ * `epoch`, began at step `epoch_step` (0: not known, or the first). Before an epoch has been read,
+ * its rows are counted or estimated (io/read/row_scan.h); after the first, its steps are known.
+ * Nothing else goes into the number, so a run that goes on, and every rank of a group, finds the
+ * same. TN_E_CONFIG: nobody can know. */
 tn_status tn_run_end(const tn_model_plan *plan, uint32_t epoch, uint64_t epoch_step, uint64_t *out,
                      tn_error *err) TN_MUST_USE;

@@ -16,7 +16,7 @@
 typedef struct evaluator {
     uint64_t evaluated; /* steps of the model that was scored last; UINT64_MAX: none was */
     bool collected;     /* its scores are in now->calibrate */
-    tn_text trained;    /* which rows of data.valid are learned, too */
+    tn_text trained;    /* names the rows of data.valid that are learned, too */
 } evaluator;
 
 static tn_status init_evaluator(void *self, tn_run_now *now, tn_error *err)
@@ -42,7 +42,7 @@ static tn_status look_at_valid(void *self, tn_run_now *now, tn_error *err)
     tn_manifest_days learned = {0};
     if (tn_run_has_days(now) && !now->run->checkpoint.fresh) {
         tn_checkpoint_days(now->run, &learned, NULL);
-        learned.used = false; /* those that are asked for will be learned, too */
+        learned.used = false; /* the days that are asked for will be learned, too */
     }
     if (tn_data_is_trained(data, &learned, &data->valid, &v->trained)) {
         now->state->monitor = NULL;

@@ -10,7 +10,7 @@ static tn_status warn_first(void *self, tn_run_now *now, tn_error *err)
     (void)self;
     const tn_run *run = now->run;
     const bool again = run->train.epochs > 1 && run->embedding.reset != TN_RESET_EPOCH;
-    if (again && tn_layout_has_counts(now->plan->layout)) { /* which hold the labels */
+    if (again && tn_layout_has_counts(now->plan->layout)) { /* counts hold the labels */
         TN_TRY(tn_run_say(now, "warn",
                           "clicks that a net reads (cvm) hold the labels of rows that a second "
                           "epoch sees again, which it learns by heart; train.epochs=1 or "

@@ -10,7 +10,7 @@
  *     BEGIN    the weights are there, and the report is open
  *     DATA     data are to be learned: a day of a run over days. TN_END: there are no more
  *       STEPS      an epoch is open; its steps begin, or go on where a run before has ended
- *         MEETING    between two steps, all ranks stand still: what is due is done
+ *         MEETING    between two steps, all ranks wait: what is due is done
  *         ROOM       the run is to go on with the next step: is there memory for it?
  *       EPOCH      an epoch is over, its rows are summed up; the state is that of the next one
  *     DAY      the data at hand were learned in all their epochs
@@ -100,7 +100,7 @@ typedef struct tn_run_now {
     const tn_run_text *text;
     const tn_watch *watch;
     tn_worker *worker;
-    tn_run_state *state; /* what a checkpoint keeps */
+    tn_run_state *state; /* the part of the run that a checkpoint keeps */
     tn_epoch *epoch;
     tn_saver *saver;
     tn_report *report; /* NULL before BEGIN */
@@ -124,14 +124,14 @@ typedef struct tn_run_now {
     bool calibrates;           /* calibrate: it was asked for by name */
     tn_loss_curve *curve;      /* advise: gets the loss of each step */
 
-    void **self; /* of the modules, in the order of the list */
+    void **self; /* states of the modules, in the order of the list */
 } tn_run_now;
 
 typedef tn_status tn_module_fn(void *self, tn_run_now *now, tn_error *err);
 
 typedef struct tn_module {
     const char *name;
-    size_t size; /* of its own state; 0: it has none, and `self` is NULL */
+    size_t size; /* bytes of its own state; 0: it has none, and `self` is NULL */
     bool (*due)(void *self, const tn_run_now *now); /* NULL: never */
     tn_module_fn *at[TN_MOMENTS];                   /* NULL: it does nothing then */
     tn_run_record_fn *hear;                         /* NULL: it listens to no record */
@@ -153,7 +153,7 @@ bool tn_modules_due(const tn_run_now *now);
 
 /* ---- what several modules ask of the run ---- */
 
-/* Tells people a line, and writes an `event` record. `level`: info or warn. */
+/* Prints a line for people, and writes an `event` record. `level`: info or warn. */
 tn_status tn_run_say(const tn_run_now *now, const char *level, const char *line,
                      tn_error *err) TN_MUST_USE;
 

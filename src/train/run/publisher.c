@@ -1,4 +1,4 @@
-/* publisher.c - exports a saved checkpoint on a thread, chooses what it stands on, tells of it. */
+/* publisher.c - exports a saved checkpoint on a thread, chooses its base, prints a line of it. */
 #include "train/run/publisher.h"
 
 #include "base/core/alloc.h"
@@ -20,7 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Files that name the newest export: for readers; the one that readers of a store were told of. */
+/* Files that name the newest export: LATEST for readers, SENT the one that readers of a store know.
+ */
 #define LATEST "LATEST"
 #define SENT "SENT"
 
@@ -44,7 +45,7 @@ struct tn_publisher {
     char before[TN_MODEL_ID_TEXT]; /* the newest export of the run; "": none */
     bool is_delta;
     bool is_known; /* it was there, and was the newest */
-    bool is_sent;  /* to where a URI leads, and was not there */
+    bool is_sent;  /* to a URI, where it was not there */
     tn_error why;  /* text: why it is no delta */
     tn_exported made;
     tn_status status;
@@ -85,7 +86,7 @@ void tn_publisher_close(tn_publisher *p)
         return;
     }
     tn_status status = tn_thread_join(p->thread, NULL);
-    (void)status; /* who wanted to know has asked */
+    (void)status; /* tn_publisher_end has returned its status */
     tn_export_target_close(&p->target);
     tn_free(p);
 }
@@ -97,7 +98,7 @@ bool tn_publisher_needs_checkpoints(const tn_publisher *p)
 
 /* ---- one export, on its thread ---- */
 
-/* `base`: the export that it stands on; NULL: it holds all rows. */
+/* Exports on `base`, an earlier export; NULL: it holds all rows. */
 static tn_status export_on(tn_publisher *p, const char *base, tn_error *err)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
@@ -115,8 +116,8 @@ static tn_status export_on(tn_publisher *p, const char *base, tn_error *err)
     return status;
 }
 
-/* Of the export before: it is gone, damaged, the last of its chain, or this very model, which is
- * not there any more. What is wrong with the checkpoint fails once more without it. */
+/* Returns whether the export before is at fault: it is gone, damaged, the last of its chain, or has
+ * this very model and is not there any more. A fault of the checkpoint comes again without it. */
 static bool is_refusal(tn_status status)
 {
     return status == TN_E_CKPT || status == TN_E_CONFIG;
@@ -161,8 +162,8 @@ static tn_status pass(const char *point, tn_error *err)
     return failure == 0 ? TN_OK : tn_fail(err, TN_E_IO, "failed on request at '%s'", point);
 }
 
-/* LATEST is sent also where it was known: nobody knows whether it was sent before a kill. What was
- * made before and is sent now is told, too. */
+/* Sends an export. LATEST is sent even if it was known: nobody knows whether it was sent before a
+ * kill. An export that was made before and is sent now gets its line, too. */
 static tn_status send(tn_publisher *p, tn_error *err)
 {
     const tn_export_target *t = &p->target;
@@ -295,20 +296,20 @@ tn_status tn_publisher_note(tn_publisher *p, tn_error *err)
         return TN_OK;
     }
     const tn_status status = tn_publisher_end(p, err);
-    return status == TN_E_STOPPED ? TN_OK : status; /* the trainer hears of the signal, too */
+    return status == TN_E_STOPPED ? TN_OK : status; /* the trainer sees the signal, too */
 }
 
 /* ---- after a kill ---- */
 
 /* The marked checkpoints whose exports may be missing. */
 typedef struct owed {
-    const uint64_t *ordinal; /* descending: from the newest down to one whose export is there .. */
+    const uint64_t *ordinal; /* descending, from the newest down to one whose export is there */
     uint32_t n;
     uint64_t newest;             /* checkpoint of the directory, marked or not; 0: none */
     bool passes_waiting;         /* set by the caller: not those that await a calibration */
-    bool there;                  /* .. which is the last of these; false: none is there */
-    char id[TN_MODEL_ID_TEXT];   /* model id of the last of these .. */
-    tn_manifest_export manifest; /* .. and what its manifest says */
+    bool there;                  /* an export is there: that of the last ordinal */
+    char id[TN_MODEL_ID_TEXT];   /* model id of the last ordinal */
+    tn_manifest_export manifest; /* the export's section in its manifest */
 } owed;
 
 /* Adds checkpoint `ordinal` of the run directory if it is marked. What is damaged is passed over:
@@ -352,11 +353,11 @@ static tn_status list_owed(const char *dir, const char *folder, uint64_t highest
     return TN_OK;
 }
 
-/* The one that is there is named again; the chain goes on from it, or from what the oldest was to
- * stand on. */
+/* Names the export that is there again; the chain goes on from it, or from the base that the oldest
+ * one was to have. */
 tn_status tn_publisher_owe(tn_publisher *p, uint64_t highest, tn_error *err)
 {
-    owed o = {.passes_waiting = true}; /* whose map the trainer fits first */
+    owed o = {.passes_waiting = true}; /* the trainer fits their map first */
     if (p == NULL) {
         return TN_OK;
     }

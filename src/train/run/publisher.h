@@ -5,13 +5,13 @@
  *     it is saved                 tn_publisher_begin: training goes on, the thread writes
  *                                   <to>/<model id>  all rows, or what changed since the one before
  *                                   <to>/LATEST      names it
- *     between two steps           tn_publisher_note: a line tells of it, or that it failed
+ *     between two steps           tn_publisher_note: a line reports it, or that it failed
  *
  * The bytes are those that tnet-export would write of the checkpoint. The first export is a full
  * one; each other is a delta on the one before, until readers would have to stack more than
- * TN_DICT_DELTAS_MAX, or a delta cannot be made: the line says why. Which was the one before stands
- * in the state of the run, and so in its checkpoints: neither the clock nor what else lies in the
- * folder matters. What is in the folder is never written anew.
+ * TN_DICT_DELTAS_MAX, or a delta cannot be made: the line says why. The state of the run, and so
+ * its checkpoints, name the one before: neither the clock nor what else lies in the folder
+ * matters. What is in the folder is never written anew.
  *
  * One export at a time: a moment that comes earlier waits. Rows are read from the files of the
  * checkpoint, which the saver keeps meanwhile; memory is 12 bytes per row, of a delta 28. After a
@@ -37,7 +37,7 @@ typedef struct tn_publisher tn_publisher;
 /* All must outlive it. */
 typedef struct tn_publisher_opts {
     const tn_model_plan *plan;
-    const char *dir;         /* of the checkpoints */
+    const char *dir;         /* folder of the checkpoints */
     tn_run_state *state;     /* its export.newest is set here */
     const atomic_bool *stop; /* ends an export; NULL: nothing does */
 } tn_publisher_opts;
@@ -48,10 +48,10 @@ tn_status tn_publisher_open(tn_publisher **out, const tn_publisher_opts *opts,
                             tn_error *err) TN_MUST_USE;
 void tn_publisher_set_report(tn_publisher *p, tn_report *report); /* NULL is fine */
 
-/* Waits for an export that is being written, which nobody hears of. NULL is fine. */
+/* Waits for an export that is being written, and reports nothing of it. NULL is fine. */
 void tn_publisher_close(tn_publisher *p);
 
-/* Exports a full checkpoint, behind the one that is being exported. */
+/* Exports a full checkpoint, after the one that is being exported. */
 tn_status tn_publisher_begin(tn_publisher *p, uint64_t ordinal, tn_error *err) TN_MUST_USE;
 
 /* Whether a checkpoint is still needed: for an export that the state of the run does not name yet,

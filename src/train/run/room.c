@@ -61,7 +61,7 @@ const tn_module tn_module_memory_cap = {
 
 /* ---- sweep ---- */
 
-/* Sweeps on the worker's day, while all stand still and nothing is being saved. */
+/* Sweeps on the worker's day, while all ranks wait and nothing is being saved. */
 static tn_status sweep_rows(tn_run_now *now, tn_error *err)
 {
     const tn_epoch *e = now->epoch;

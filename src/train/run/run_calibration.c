@@ -17,7 +17,7 @@ enum { CLASS_MIN = 50, AUTO_CLASS_MIN = 200 };
 typedef struct calibrator {
     tn_calibrate *calibrate; /* owned; NULL: none is wanted, or there is nothing to fit on */
     char path[TN_PATH_SIZE];
-    tn_text map; /* of the checkpoint that is saved, for its export, as JSON; "": none */
+    tn_text map; /* JSON of the checkpoint that is saved, for its export; "": none */
 } calibrator;
 
 static void free_calibrator(void *self)
@@ -76,7 +76,7 @@ static tn_status fit_map(tn_run_now *now, tn_error *err)
     return tn_calibrate_fit(c, err);
 }
 
-/* Tells people a line, where nobody has asked for a calibration only those who look for it. */
+/* Prints a line for people, or a debug line if nobody has asked for a calibration. */
 static tn_status say_calibration(const tn_run_now *now, const char *line, tn_error *err)
 {
     if (now->map == NULL && !now->calibrates) {

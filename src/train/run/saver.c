@@ -155,7 +155,7 @@ tn_status tn_saver_give_up(tn_saver *s, tn_error *err)
     return s->at != TN_SAVER_IDLE ? end_once(s, false, err) : TN_OK;
 }
 
-/* Drops the best model before this one, which waits in memory: nothing on the disk stands on it. */
+/* Drops the best model before this one, which waits in memory: no file on the disk builds on it. */
 static void drop_resting(tn_saver *s)
 {
     tn_saved none;
@@ -349,7 +349,7 @@ static tn_status save_last_model(void *self, tn_run_now *now, tn_error *err)
 {
     tn_saver *s = now->saver;
     (void)self;
-    TN_TRY(tn_saver_end(s, err)); /* of the best model, which it may be */
+    TN_TRY(tn_saver_end(s, err)); /* it may be that of the best model */
     const bool unlearned = now->restored != 0 || (now->state->begun && !tn_saver_has_saved(s));
     if ((!now->epoch->is_begun && !unlearned) || s->is_rare || tn_run_is_asked(now)) {
         return TN_OK;

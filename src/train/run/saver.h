@@ -29,7 +29,7 @@ typedef enum tn_saver_state {
 
 typedef enum tn_save_why {
     TN_SAVE_DUE,   /* by checkpoint.every, delta_every or export.every */
-    TN_SAVE_ASKED, /* by a signal: people hear of it */
+    TN_SAVE_ASKED, /* by a signal: a line reports it */
     TN_SAVE_KEPT,  /* the best model, or a day: it stays until another is saved for that reason */
     TN_SAVE_LAST,  /* the run ends: only if it is unsaved, and it must not fail */
 } tn_save_why;
@@ -43,7 +43,7 @@ typedef enum tn_save_export {
 
 typedef struct tn_save_request {
     tn_save_why why;
-    bool delta;       /* what changed is enough, if that is known */
+    bool delta;       /* a save that rests need not be written any more */
     bool may_rest;    /* it may wait in memory, if it can, until something else is saved */
     bool may_replace; /* one that rests need not be written any more */
     tn_save_export export;
@@ -60,13 +60,13 @@ typedef struct tn_saver {
     bool is_rare; /* nothing is saved by time or steps: only the best model, or at a signal */
 
     tn_saver_state at;
-    tn_save_request request; /* of the save that is not IDLE */
-    bool is_second;          /* that save was begun anew, since the disk failed the first */
+    tn_save_request request; /* the save that is not IDLE */
+    bool is_second;          /* it was begun anew, since the disk failed the first one */
 
     bool is_unsaved; /* something was learned since the last checkpoint */
     uint32_t failed; /* saves in a row */
     tn_saved saved;  /* the newest one, perhaps of the process before; ordinal 0: none */
-    bool is_marked;  /* that one is, or is to be, exported */
+    bool is_marked;  /* the newest one is, or is to be, exported */
 } tn_saver;
 
 static inline bool tn_saver_has_saved(const tn_saver *s)

@@ -22,7 +22,7 @@ void tn_timetable_init(tn_timetable *t, const tn_run *run, double now)
     }
 }
 
-/* Since one of eval.at lies behind what was looked at before. */
+/* Returns whether one of eval.at has come since the last look. */
 static bool comes_early(const tn_timetable *t, uint64_t steps)
 {
     bool does = false;
@@ -39,7 +39,7 @@ bool tn_timetable_is_early(const tn_timetable *t, uint64_t steps)
     return t->early->n > 0 && (double)steps <= t->early->item[t->early->n - 1];
 }
 
-/* By time, or since a multiple of its steps lies behind what was looked at before. */
+/* Returns whether it is due by time, or a multiple of its steps has come since the last look. */
 static bool comes(const tn_timetable *t, tn_due what, uint64_t steps, double now)
 {
     const tn_every *every = &t->every[what];

@@ -1,7 +1,7 @@
 /* timetable.h - when a run evaluates, saves and publishes, and when it is over: by steps, epochs
- * and time. What comes with the end of a day the trainer knows.
+ * and time. The trainer knows what comes with the end of a day.
  *
- *     if (tn_timetable_is_due(&t, steps, now))            something is: all stand still
+ *     if (tn_timetable_is_due(&t, steps, now))            something is: all ranks wait
  *         if (tn_timetable_take(&t, TN_DUE_EVAL, steps, now)) ..
  *         tn_timetable_look(&t, steps);                   all that was due is done
  *
@@ -18,7 +18,7 @@ typedef struct tn_timetable {
     const tn_f64s *early; /* steps with an evaluation of their own: eval.at */
     tn_every every[TN_DUES];
     double next[TN_DUES]; /* by time; monotonic seconds */
-    double begin;         /* of the run */
+    double begin;         /* when the run began */
     uint64_t looked;      /* steps when it was last looked for what is due */
 } tn_timetable;
 
@@ -39,7 +39,7 @@ bool tn_timetable_saves_after(const tn_timetable *t, uint32_t epochs, uint64_t b
 /* Whether epochs without a checkpoint are to cost no save: of checkpoint.every: auto alone. */
 bool tn_timetable_is_patient(const tn_timetable *t);
 
-/* Whether an evaluation behind so many steps is one of eval.at, or before one. */
+/* Returns whether an evaluation after so many steps is one of eval.at, or before one. */
 bool tn_timetable_is_early(const tn_timetable *t, uint64_t steps);
 bool tn_timetable_is_over(const tn_timetable *t, uint64_t steps, double now);
 bool tn_timetable_saves(const tn_timetable *t); /* ever */

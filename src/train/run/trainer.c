@@ -56,7 +56,7 @@ static tn_status do_what_is_due(trainer *t, tn_error *err)
     return tn_run_is_asked(now) ? TN_E_STOPPED : tn_modules_at(now, TN_AT_ROOM, err);
 }
 
-/* Does what is due while all stand still, then has them go on. */
+/* Does what is due while all ranks wait, then has them go on. */
 static tn_status meet(trainer *t, tn_error *err)
 {
     bool gave_back;
@@ -332,7 +332,7 @@ static tn_status begin_run(trainer *t, tn_error *err)
 
 /* ---- the end of a run ---- */
 
-/* Ends the report; the first failure is the one that is told. */
+/* Ends the report, which has the first failure. */
 static tn_status end_report(trainer *t, tn_status status, tn_error *err)
 {
     const tn_report_end end = {

@@ -12,8 +12,8 @@
 
 typedef struct origin {
     tn_saved resumed; /* the checkpoint that the run goes on from; ordinal 0: it is a fresh start */
-    tn_begun begun;   /* what checkpoint.from gave */
-    tn_text said;     /* what people are told of it; empty: first weights */
+    tn_begun begun;   /* the weights that checkpoint.from gave */
+    tn_text said;     /* the line for people; empty: first weights */
 } origin;
 
 static void free_origin(void *self)
