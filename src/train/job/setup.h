@@ -59,7 +59,7 @@ typedef struct tn_setup {
 /* Loads and binds the configuration. Where s->reads, in->path may be a folder of a run or of a
  * checkpoint, whose configuration is taken; rules of training, and a day that nobody names, are
  * the checkpoint's. TN_E_CONFIG: see s->diag. TN_E_CKPT: the folder has no checkpoint. */
-tn_status tn_setup_load(tn_setup *s, const tn_setup_in *in, tn_error *err) TN_MUST_USE;
+tn_status tn_setup_load(tn_setup *s, const tn_setup_in *from, tn_error *err) TN_MUST_USE;
 
 /* Makes the choices that are left to the data (train/config/choices.h); `said` gets a line for each
  * of them. */
