@@ -109,10 +109,11 @@ tn_status tn_ranks_open(tn_ranks *out, const tn_ranks_opts *opts, tn_error *err)
 
 const tn_group_kind *tn_group_built(void)
 {
-    static const tn_group_kind *const built[2] = {/* one kind, if any, and none */
+    /* One kind, if any, and none. */
+    static const tn_group_kind *const built[2] = {
 #define TN_GROUP(name) &tn_group_##name,
 #include "train/group/groups.def"
 #undef TN_GROUP
-                                                  &tn_group_none};
+        &tn_group_none};
     return built[0];
 }
