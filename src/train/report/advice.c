@@ -7,17 +7,18 @@
 
 #include <math.h>
 
-#define BEGINNING 50      /* steps whose losses tell no slope from chance */
-#define SLOPE 0.01        /* of the loss that it began with, in a tenth of the steps .. */
-#define DEVIATIONS 2      /* .. and beyond what chance does to the means */
+#define BEGINNING 50 /* steps too few to know a slope from chance */
+#define SLOPE                                                                                      \
+    0.01 /* least fall of the loss in a tenth of the steps, as a share of the first loss */
+#define DEVIATIONS 2      /* least difference of two means, in standard deviations */
 #define WORSE 0.001       /* valid.logloss over its best: more than rounding */
-#define NE_DIVERGED 1.5   /* of valid; the click rate alone has 1 */
+#define NE_DIVERGED 1.5   /* ne of valid; the click rate alone has 1 */
 #define LOSS_FAR 1.15     /* logloss and ne of valid over those of train */
-#define AUC_NEAR 0.05     /* to that of chance, one half */
+#define AUC_NEAR 0.05     /* distance to the AUC of chance, one half */
 #define NE_BLIND 0.998    /* no better than the click rate alone */
-#define COPC_OFF 0.05     /* of 1, and beyond what chance does: */
-#define COPC_DEVIATIONS 4 /* of the number of clicks */
-#define UNKNOWN_MANY 0.1  /* of all values in data.valid */
+#define COPC_OFF 0.05     /* distance to 1 */
+#define COPC_DEVIATIONS 4 /* and standard deviations of the number of clicks */
+#define UNKNOWN_MANY 0.1  /* share of all values in data.valid */
 
 static double of(const tn_metrics *m, const char *name)
 {
@@ -82,7 +83,7 @@ static bool has_risen(const tn_advice *a)
            of(a->valid, "logloss") > a->best_loss * (1 + WORSE);
 }
 
-/* Passes that were chosen were enough, unless valid was at its best behind the last of them, or was
+/* Passes that were chosen were enough, unless valid was at its best after the last of them, or was
  * not there to choose more. */
 static void add_steps(const tn_advice *a, tn_text *out)
 {
@@ -139,7 +140,7 @@ static bool has_diverged(const tn_advice *a)
     return of(a->valid, "ne") > NE_DIVERGED && !(of(a->valid, "calibration_free_ne") < 1);
 }
 
-/* Says that scores tell nothing of rows that were not learned. */
+/* Says that scores know nothing of rows that were not learned. */
 static void add_blind(const tn_advice *a, double ne, double auc, tn_text *out)
 {
     const bool is_above = ne >= 1.0005; /* as it is printed */
@@ -163,7 +164,7 @@ static void add_diverged(const tn_advice *a, tn_text *out)
         add_blind(a, ne, auc, out);
     }
     if (a->steps == 0 || !(ne > 1) || (ne > NE_DIVERGED && !has_diverged(a) && !a->diverged)) {
-        return; /* of the last add_copc tells */
+        return; /* add_copc speaks of rates that are off */
     }
     if (a->ordered) {
         tn_text_addf(out,
@@ -235,7 +236,7 @@ void tn_advice_text(const tn_advice *a, tn_text *lines)
         return;
     }
     const bool diverged = (a->diverged || has_diverged(a)) &&
-                          !(of(a->valid, "ne") <= 1); /* which explains the rest */
+                          !(of(a->valid, "ne") <= 1); /* a divergence explains the rest */
     if (!diverged) {
         add_steps(a, lines);
     }

@@ -50,12 +50,12 @@ static void verdict(const tn_compare *c, tn_text *out)
 /* A value of a slot, as both models have it. */
 typedef struct moved_slice {
     tn_slice of, other;
-    tn_interval change; /* of the log loss */
+    tn_interval change; /* difference of the log losses */
 } moved_slice;
 
 typedef struct moved_slices {
     moved_slice *item; /* owned */
-    uint32_t n;        /* that have moved, the largest changes first */
+    uint32_t n;        /* slices that have moved, the largest changes first */
     uint32_t all;      /* values that were looked at */
 } moved_slices;
 

@@ -7,7 +7,7 @@
  *     tn_json_str(t, "level", "warn");
  *     TN_TRY(tn_journal_end(&j, err));
  *
- * One write(2) per record. A run that goes on appends behind a `start` with resumed_from; readers
+ * One write(2) per record. A run that goes on appends after a `start` with resumed_from; readers
  * then drop earlier records of a larger step. What is not finite or not defined is null; strings
  * that are NULL are null. Members are only ever added. One thread.
  */
@@ -22,7 +22,7 @@
 typedef struct tn_run_record {
     const char *kind;          /* train, eval, day, ckpt, table, sweep, event, end */
     const tn_text *line;       /* all of it: a line of JSON */
-    uint64_t step;             /* of the run */
+    uint64_t step;             /* steps of the run */
     const char *data;          /* eval: what was scored, else NULL */
     const tn_metrics *metrics; /* eval: how, else NULL */
     bool well;                 /* end: the run has ended as it should */
@@ -34,14 +34,14 @@ typedef struct tn_journal {
     tn_appender *file;      /* owned; NULL: nothing is written */
     tn_run_record_fn *hear; /* gets each record that is written; NULL: nobody listens */
     void *arg;
-    tn_text line;         /* of the record at hand */
+    tn_text line;         /* text of the present record */
     tn_run_record record; /* the same */
 } tn_journal;
 
 tn_status tn_journal_open(tn_journal *j, const char *path, tn_error *err) TN_MUST_USE;
 void tn_journal_close(tn_journal *j);
 
-/* Where the run stands; in every record, beside the time. */
+/* The position of the run, which is in every record beside the time. */
 typedef struct tn_journal_at {
     uint64_t step, samples;
     uint32_t epoch;
@@ -61,5 +61,5 @@ void tn_journal_head(tn_text *t, const char *kind, const tn_journal_at *at);
 /* "loss"; `hex`: and its twin loss_hex, whose bits survive whatever reads the decimal one. */
 void tn_journal_loss(tn_text *t, double loss, bool hex);
 
-/* The usual metrics, and behind them those of `more` that are none of them. */
+/* Writes the usual metrics, and after them those of `more` that are not among them. */
 void tn_journal_metrics(tn_text *t, const tn_metrics *m, const tn_strs *usual, const tn_strs *more);

@@ -1,4 +1,4 @@
-/* profile.c - records what threads did, and tells what bounds a run in a table and a sentence. */
+/* profile.c - records what threads did, and says what bounds a run, in a table and a sentence. */
 #include "train/report/profile.h"
 
 #include "base/core/alloc.h"
@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* ---- what bounds a run: the largest share of the main thread's time tells ---- */
+/* ---- what bounds a run: the largest share of the main thread's time ---- */
 
 double tn_effort_limit(const tn_effort *w)
 {
@@ -17,7 +17,7 @@ double tn_effort_limit(const tn_effort *w)
     return 1 / fmax(w->flops / (w->peak.gflops * 1e9), w->bytes / w->peak.bytes);
 }
 
-/* From where on something is worth a word. */
+/* Shares of the time from which on a line is worth printing. */
 #define WAITS 0.10
 #define PAUSES 0.25
 #define UNEVEN 0.20
@@ -74,7 +74,7 @@ static double main_s(const tn_trace *trace, const tn_phase *phase)
     return seconds;
 }
 
-/* Tells where the time of steps goes, when nothing outside of them is the cause. */
+/* Says where the time of steps goes, when nothing outside of them is the cause. */
 static void say_work(const tn_trace *trace, const tn_effort *e, tn_text *out)
 {
     static const tn_phase table[] = {TN_PHASE_PULL, TN_PHASE_ROW_GRADS, TN_PHASE_PUSH_ROWS,

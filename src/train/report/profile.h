@@ -31,7 +31,7 @@ void tn_profile_begin(tn_profile *p, tn_worker *w);
 /* The run is over. `w` may be NULL: it never began. */
 void tn_profile_end(tn_profile *p, const tn_worker *w);
 
-/* Whether there is anything to tell: the run began, and is over. */
+/* Returns whether there is something to say: the run began, and is over. */
 bool tn_profile_ended(const tn_profile *p);
 
 /* The table of threads and phases, the totals, and one sentence about what bounds the run. */
@@ -42,14 +42,14 @@ tn_status tn_profile_write(const tn_profile *p, const char *path, tn_error *err)
 
 /* ---- what bounds a run ---- */
 
-/* What a run did in its steps, and what the machine could do. */
+/* Work of a run in its steps, and the peaks of the machine. */
 typedef struct tn_effort {
-    double seconds; /* of steps */
+    double seconds; /* spent in steps */
     double rows_per_s;
-    double flops; /* of a row */
-    double bytes; /* of a row, moved by graph and table */
+    double flops; /* per row */
+    double bytes; /* per row, moved by graph and table */
     uint32_t threads;
-    tn_peaks peak; /* of that many threads */
+    tn_peaks peak; /* peaks with that many threads */
 } tn_effort;
 
 /* Rows per second that the roofline allows. */

@@ -138,7 +138,7 @@ void tn_bar_draw(tn_bar *bar, const tn_bar_state *s, double now)
 
 enum { PIECE_SIZE = 48, PIECES = 5 };
 
-/* Parts of the line behind the bar, the most important first; an empty one is not known. */
+/* Parts of the line after the bar, the most important first; an empty one is not known. */
 typedef struct pieces {
     char text[PIECES][PIECE_SIZE];
 } pieces;

@@ -42,12 +42,12 @@ typedef struct tn_bar {
     double last_at;                /* when it was last drawn, */
     uint64_t last_rows;            /* with this many rows */
     double rows_per_s;             /* smoothed; NAN before the first line */
-    double share_per_s, last_done; /* of the run, or epochs; smoothed */
+    double share_per_s, last_done; /* progress of the run, or in epochs; smoothed */
     tn_text line;
 } tn_bar;
 
-/* `start`: where the run stands, its rows and run_done. NULL: no rows yet; the first line then has
- * no ETA, since nobody knows how much was done before (a resumed run). */
+/* `start`: the position of the run, its rows and run_done. NULL: no rows yet; the first line then
+ * has no ETA, since nobody knows how much was done before (a resumed run). */
 void tn_bar_init(tn_bar *bar, const tn_bar_opts *opts, const tn_bar_state *start, double now);
 void tn_bar_done(tn_bar *bar);
 

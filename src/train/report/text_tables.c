@@ -28,7 +28,7 @@ static size_t column_width(const char *const *cell, uint32_t rows, uint32_t cols
     return widest;
 }
 
-/* Numbers stand right, words left. */
+/* Returns whether a column holds numbers, which are set to the right, words to the left. */
 static bool is_numeric(const char *const *cell, uint32_t rows, uint32_t cols, uint32_t col)
 {
     for (uint32_t r = 1; r < rows; r++) {

@@ -13,23 +13,24 @@
 #include "config/values.h"
 #include "metrics/metrics.h"
 
-/* A table that is filled cell by cell, row by row; the first row are names.
+/* A table that is filled cell by cell, row by row; the first row has the names.
  *
  *     tn_sheet s = {.cols = 2, .cell_max = TN_CELL_MAX};
- *     tn_text_addf(&s.cells, "%u", 7);          appends to a cell, as often as it takes ..
- *     tn_sheet_next(&s);                        .. and ends it
+ *     tn_text_addf(&s.cells, "%u", 7);          appends to a cell, as often as needed
+ *     tn_sheet_next(&s);                        ends the cell
  *     tn_sheet_end(&s, NULL, out);              appends the table; empties `s`
  *     tn_sheet_end(&s, "deciles", out);         or: as a member {"columns":[..],"rows":[[..],..]}
  *
- * Columns of numbers stand right, others left. Lines end in a newline, without blanks before it. */
+ * Columns of numbers are set to the right, others to the left. Lines end in a newline, without
+ * blanks before it. */
 enum { TN_CELL_MAX = 31 };
 
 typedef struct tn_sheet {
     tn_text cells; /* each ended by a NUL */
     uint32_t cols, n;
     size_t cell_max; /* bytes that are kept of a cell */
-    size_t begin;    /* of the cell that is open */
-    bool full;       /* metrics have all digits of a float, not six behind the point */
+    size_t begin;    /* begin of the open cell */
+    bool full;       /* metrics have all digits of a float, not six after the point */
 } tn_sheet;
 void tn_sheet_next(tn_sheet *s);
 void tn_sheet_word(tn_sheet *s, const char *word); /* a cell; NULL: empty */
