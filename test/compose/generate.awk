@@ -80,9 +80,15 @@ function draw_data() {
     # "scores of loss '..' cannot be corrected for it"
     sampled = loss == "bce" && chance(20)
     if (sampled) put("data", "negative_sampling: " pick("0.3 0.5 0.8"))
-    chance(15) # so that a number draws the configuration that it drew before
+    # Some rows of criteo and libsvm come in the like of them; crb has no groups and is compressed within.
+    if (chance(40)) {
+        if (format == "criteo") kind = "avazu"
+        if (format == "libsvm" && !gz && !grouped && valid != "last") kind = "crb"
+    }
+    if (kind != "") gsub(format, kind, sections["data"])
+    if (kind != "") gsub(format, kind, ending)
     some(5, "data", "bad_records_max: " pick("5 1%"))
-    plan("format", format); plan("ending", ending); plan("rows", rows); plan("days", days); plan("two_files", two_files)
+    plan("format", kind == "" ? format : kind); plan("ending", ending); plan("rows", rows); plan("days", days); plan("two_files", two_files)
     plan("valid", valid); plan("tested", tested); plan("peers", peers)
 }
 
@@ -111,6 +117,7 @@ function list_options() {
 }
 function finish_slot(name) {
     gsub(/~/, " ", slot)
+    if (kind == "avazu") { sub(name, avazu[name], slot); name = avazu[name] }
     slots[n_slots++] = "{" slot "}"
     names[n_slots - 1] = name
 }
@@ -130,9 +137,11 @@ function number_options(name) {
     }
 }
 function draw_slots(   all, n) {
+    split("C1 site_id C2 app_id C5 site_domain C6 device_id C9 site_category C14 app_domain C17 device_model I1 banner_pos I2 C14 I5 C17", list, " ")
+    for (k = 1; k < 20; k += 2) avazu[list[k]] = list[k + 1]
     all = format == "criteo" ? "C1 C2 C5 C6 C9 C14 C17 I1 I2 I5" : format == "libsvm" ? "a b c x" : format == "libffm" ? "u a b x t" : "u n h w x y t s d"
     n = split(all, list, " ")
-    if (format == "criteo" && chance(30)) { n = 0; sliced = "C9" }
+    if (format == "criteo" && chance(30)) { n = 0; sliced = kind == "avazu" ? avazu["C9"] : "C9" }
     for (k = 1; k <= n; k++) {
         # Formats that refuse what no slot takes get all slots.
         if (named && k > 2 && chance(35) || format == "criteo" && k > 2 && chance(50)) continue
@@ -336,6 +345,10 @@ function draw_blows(   k, text) {
         put("checkpoint", "from: " (n_slots > 0 ? from : "warm"))
     }
     plan("change", change())
+    # Ranks that run ahead of one another learn otherwise each time.
+    stale = peers > 1 && chance(25)
+    if (stale) put("cluster", "staleness: " pick("1 3 inf"))
+    plan("stale", stale)
 }
 
 # A word that means another row, or another score of it, in every configuration.
@@ -345,7 +358,7 @@ function change(   k) {
     if (k == 1 && columns && format != "tfrecord") return "data.null=[\"\",\"15\"]"
     if (k == 2 && n_slots > 0) return "slots." names[0] ".drop_zero=true"
     if (n_slots > 0) return "slots." names[1] ".duplicates=error"
-    return "slots.C9.drop_zero=true"
+    return "slots." (kind == "avazu" ? avazu["C9"] : "C9") ".drop_zero=true"
 }
 
 function section(name,   text) {
