@@ -34,6 +34,18 @@ void test_ok(tn_status status, const char *text, const char *file, int line)
     _assert_int_equal(status, TN_OK, file, line);
 }
 
+void test_fail(const char *file, int line, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_error("ERROR: ");
+    vprint_error(format, args);
+    print_error("\n");
+    va_end(args);
+    _fail(file, line);
+    abort(); /* _fail does not return */
+}
+
 void test_says(const char *text, const char *part, const char *file, int line)
 {
     if (strstr(text, part) == NULL) {
