@@ -5,7 +5,6 @@
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
 #include "io/format/format.h"
-#include "io/read/column_discovery.h"
 #include "setup.h"
 #include "support/test.h"
 
@@ -268,20 +267,6 @@ TEST(a_group_of_no_bytes_is_none)
         assert_int_equal(parsed.rows->n, 1);
         assert_int_equal(parsed.rows->row[0].group != TN_NO_GROUP, rows[i].has);
     }
-}
-
-TEST(a_feature_without_a_name_is_no_column)
-{
-    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
-    tn_text bytes CLEANUP(tn_text_done) = {0};
-    tn_discovery found;
-    tn_error err = {0};
-    OPEN(setup, s, "{data: {format: tfrecord}, slots: [{name: a}]}");
-    add_example(&bytes, "", "\x1a\x03\x0a\x01\x07", 5);
-    const char *path = setup_file(&s, "nameless", bytes.data, bytes.size);
-    assert_ok(tn_discovery_find(&found, &(tn_strs){1, &path}, NULL, arena, &err), err.text);
-    assert_int_equal(found.n, 1);
-    assert_string_equal(found.column[0].name, "label");
 }
 
 TEST(a_wrong_kind_is_named_with_its_key)
