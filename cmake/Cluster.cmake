@@ -11,6 +11,8 @@ if(TNET_CLUSTER)
   # Headers only: src/cluster/security/zmqcalls.c loads the library where there are peers.
   target_include_directories(tnet_cluster SYSTEM PUBLIC ${ZMQ_INCLUDEDIR})
   target_compile_options(tnet_cluster PRIVATE -fno-math-errno)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/cluster/launch/children.c
+    PROPERTIES COMPILE_DEFINITIONS TN_TRUSTED) # a child that cannot become a program ends itself
   set_property(GLOBAL APPEND PROPERTY "rows of train/group/groups.def" "TN_GROUP(cluster)")
   target_link_libraries(tnet_train PUBLIC tnet_cluster) # by that row
 endif()

@@ -5,11 +5,10 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
-#include "cli/children.h"
+#include "cli/signals.h"
 #include "cli/terminal.h"
 #include "config/diag.h"
 #include "train/config/run.h"
-#include "train/group/ranks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -83,17 +82,6 @@ static tn_status check_config(const char *path, tn_error *err)
                    "'%s' can be read once, but with --peers every process reads it", path);
 }
 
-static tn_status check_launcher(const tn_local_group *l, tn_error *err)
-{
-    const char *other = tn_spawn_other_launcher();
-    return other == NULL
-               ? TN_OK
-               : tn_fail(err, TN_E_USAGE,
-                         "--peers %u, but %s says that this process is one of a group already\n"
-                         "hint: either of the two starts the processes",
-                         l->peers, other);
-}
-
 /* The file of this program, also where another has been put in its place. */
 static const char *own_path(char path[TN_PATH_SIZE])
 {
@@ -110,7 +98,6 @@ tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err)
 {
     char path[TN_PATH_SIZE];
     TN_ASSERT(tn_local_is_group(l));
-    TN_TRY(check_launcher(l, err));
     TN_TRY(check_config(l->options->words.item[0], err));
     TN_TRY(tn_group_built()->prepare(&s->run, l->peers, l->folder, err));
     const tn_children_opts opts = {
@@ -120,9 +107,10 @@ tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err)
         .job = tn_random_id(),
         .grace_s = (double)tn_timer_ns(grace_ns) * 1e-9,
         .part_cpus = s->run.compute.pin,
+        .stops = tn_signals_stops,
     };
     tn_terminal_share();
-    return tn_children_run(&opts, &s->exit_code, err);
+    return tn_group_built()->start(&opts, &s->exit_code, err);
 }
 
 /* Lets the others of the group know that this rank does not come. */
@@ -162,7 +150,6 @@ tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err)
         decline(l, s);
         return status;
     }
-    s->run.cluster.news = tn_spawn_news();
     if (s->run.cluster.size > 1) {
         tn_terminal_rank(s->run.cluster.rank);
     }

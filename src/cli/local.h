@@ -13,6 +13,7 @@
 #pragma once
 
 #include "cli/main.h"
+#include "train/group/ranks.h"
 
 typedef struct tn_local_group {
     const tn_program *program; /* has the option --peers */

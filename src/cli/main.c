@@ -4,12 +4,12 @@
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/file/file.h"
-#include "cli/children.h"
 #include "cli/exits.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "io/format/format.h"
 #include "io/read/fileset.h"
+#include "train/group/ranks.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ tn_status tn_main_load(tn_setup *s, const tn_options *options, tn_error *err)
                             .overrides = options->overrides};
     TN_TRY(tn_setup_load(s, &in, err));
     tn_terminal_log(options->verbosity, (tn_log_level)s->run.log.level);
-    return tn_fileset_check_hosts(&s->run.data, &(tn_strs){0}, !tn_spawn_is_child(), err);
+    return tn_fileset_check_hosts(&s->run.data, &(tn_strs){0}, !tn_group_built()->is_child(), err);
 }
 
 static bool is_there(const char *pattern)
@@ -72,8 +72,8 @@ static int end(tn_setup *s, const char *program, tn_status status, tn_error *err
         hint_path(s, err);
     }
     /* Processes that share a terminal report a failure once; elsewhere every log has a line. */
-    return s->told_elsewhere && tn_spawn_is_child() ? tn_exit_code(err->code)
-                                                    : tn_exit_with(program, err);
+    return s->told_elsewhere && tn_group_built()->is_child() ? tn_exit_code(err->code)
+                                                             : tn_exit_with(program, err);
 }
 
 int tn_main_work(const tn_main *m, tn_argv args, tn_arena *arena)

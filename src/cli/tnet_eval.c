@@ -1,5 +1,4 @@
 /* tnet_eval.c - how good is a model: metrics, slices, a report, every score. */
-#include "cli/children.h"
 #include "cli/local.h"
 #include "cli/main.h"
 #include "cli/picture.h"

@@ -1,7 +1,6 @@
 /* tnet_export.c - from a checkpoint to an inference dictionary and a graph. */
 #include "base/codec/json.h"
 #include "base/core/log.h"
-#include "cli/children.h"
 #include "cli/local.h"
 #include "cli/main.h"
 #include "cli/signals.h"

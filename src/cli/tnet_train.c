@@ -1,7 +1,6 @@
 /* tnet_train.c - train, evaluate, checkpoint, log. */
 #include "base/core/log.h"
 #include "base/thread/team.h"
-#include "cli/children.h"
 #include "cli/exits.h"
 #include "cli/local.h"
 #include "cli/main.h"

@@ -14,7 +14,7 @@ static bool lists(const char *const *variables, const char *name)
 }
 
 /* A launcher that reads a variable it does not name would not be hidden from children
- * (cli/children.c). */
+ * (cluster/launch/children.c). */
 static void assert_named(const char *name)
 {
     static const char *const own[] = {"TNET_PEERS", "TNET_PEER_LIST",  "TNET_ROOT", "TNET_BIND",

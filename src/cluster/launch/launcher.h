@@ -4,7 +4,7 @@
  * A launcher is a constant with a function that reads the environment, and with the names of the
  * variables that it reads; the list is launchers.def. The first launcher that knows this process's
  * rank decides; later ones that agree with it add what it does not know (membership.c).
- * tnet-train --peers hides the variables of all launchers from its children (cli/children.c).
+ * tnet-train --peers hides the variables of all launchers from its children (children.c).
  * Nothing is looked up, opened or waited for.
  */
 #pragma once

@@ -2,6 +2,7 @@
  * with: processes that meet over ZeroMQ. */
 #include "base/file/file.h"
 #include "cluster/group/group.h"
+#include "cluster/launch/children.h"
 #include "cluster/launch/ipcdir.h"
 #include "cluster/launch/membership.h"
 #include "cluster/train/follower.h"
@@ -86,6 +87,7 @@ static tn_status find_rank(const tn_binder *b, const tn_tree *tree, tn_run *run,
     if (run->cluster.size > 1) {
         check_group(b, tree, run);
     }
+    run->cluster.news = tn_spawn_news();
     return tn_diag_check(b->diag, err);
 }
 
@@ -93,6 +95,13 @@ static tn_status prepare(const tn_run *run, uint32_t peers, const char *folder, 
 {
     TN_ASSERT(peers > 0);
     tn_text dir = {0};
+    const char *other = tn_spawn_other_launcher();
+    if (other != NULL) {
+        return tn_fail(err, TN_E_USAGE,
+                       "--peers %u, but %s says that this process is one of a group already\n"
+                       "hint: either of the two starts the processes",
+                       peers, other);
+    }
     TN_TRY(tn_group_make_room(peers, err));
     tn_status status = meeting_dir(run, folder, &dir, err);
     if (status == TN_OK) {
@@ -108,19 +117,6 @@ static tn_status prepare(const tn_run *run, uint32_t peers, const char *folder, 
     return status;
 }
 
-static bool is_launchers(const char *variable)
-{
-    const size_t size = strcspn(variable, "=");
-    for (const tn_launcher *const *at = tn_launchers; *at != NULL; at++) {
-        for (const char *const *name = (*at)->variables; *name != NULL; name++) {
-            if (strlen(*name) == size && strncmp(*name, variable, size) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 static uint32_t peers_here(const tn_binder *b, const tn_run *run)
 {
     tn_peers_opts peers;
@@ -133,7 +129,8 @@ extern const tn_group_kind tn_group_cluster;
 const tn_group_kind tn_group_cluster = {.find_rank = find_rank,
                                         .check = check_group,
                                         .prepare = prepare,
-                                        .is_launchers = is_launchers,
+                                        .start = tn_children_run,
+                                        .is_child = tn_spawn_is_child,
                                         .peers_here = peers_here,
                                         .decline = tn_peers_decline,
                                         .open = tn_leader_open,

@@ -69,9 +69,8 @@ static tn_status prepare_none(const tn_run *run, uint32_t peers, const char *fol
     return refuse(err);
 }
 
-static bool is_no_launchers(const char *variable)
+static bool is_no_child(void)
 {
-    (void)variable;
     return false;
 }
 
@@ -97,11 +96,11 @@ static tn_status deal_none(tn_epoch_dealer *out, const tn_epoch_dealt *left, tn_
                    "the checkpoint is of several processes within an epoch, and " NO_CLUSTER);
 }
 
-/* No process has another rank, so nobody opens, follows or serves. */
+/* No process has another rank, so nobody starts, opens, follows or serves. */
 const tn_group_kind tn_group_none = {.find_rank = find_one,
                                      .check = check_none,
                                      .prepare = prepare_none,
-                                     .is_launchers = is_no_launchers,
+                                     .is_child = is_no_child,
                                      .peers_here = nobody_here,
                                      .decline = decline_nobody,
                                      .deal = deal_none};

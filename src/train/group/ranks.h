@@ -22,6 +22,7 @@
 
 #include "base/core/error.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -124,6 +125,19 @@ typedef struct tn_rank_data {
     const tn_strs *fetch; /* nodes whose values rank 0 wants; NULL: none */
 } tn_rank_data;
 
+enum { TN_CHILDREN_MAX = 1024 };
+
+/* Describes the processes that are started as a group. */
+typedef struct tn_children_opts {
+    const char *path;   /* file of the program */
+    char *const *words; /* its argv, NULL-terminated */
+    uint32_t n;         /* 1 .. TN_CHILDREN_MAX */
+    uint64_t job;       /* names this group, anew with each call */
+    double grace_s;     /* others are killed so long after the first has failed */
+    bool part_cpus;     /* each child may use only an nth of the processors, for compute.pin */
+    void (*stops)(sigset_t *out); /* signals that a child finds blocked until it watches them */
+} tn_children_opts;
+
 typedef struct tn_group_kind {
     /* Fills rank, size, here and membership of run->cluster, before the plan is made; what they
      * point at lives in b->arena. `tree` is the configuration that `run` was bound from. Faults go
@@ -136,14 +150,21 @@ typedef struct tn_group_kind {
     /* Refuses what several processes cannot do: faults go to b->diag. */
     void (*check)(const tn_binder *b, const tn_tree *tree, const tn_run *run);
 
-    /* Before `peers` processes are started on this machine: raises the limit of open files where
+    /* Before --peers starts processes on this machine: refuses it where this one is itself of a
+     * group (TN_E_USAGE), raises the limit of open files where
      * they need it, and makes the folder where they meet. TN_E_CONFIG: the limit is too low;
      * TN_E_CKPT: others are at work there, or, `folder` being NULL, in run.dir itself. So faults
      * are reported once; the same locks refuse a process that comes a moment later. */
     tn_status (*prepare)(const tn_run *run, uint32_t peers, const char *folder, tn_error *err);
 
-    /* Whether a launcher gives a process its place in a group by this variable, "NAME=value". */
-    bool (*is_launchers)(const char *variable);
+    /* Starts a program as a group of processes on this machine, after `prepare`, and returns when
+     * none is left; *code is then that of the whole (cluster/launch/children.h). TN_E_IO: one could
+     * not be started; none is left. TN_E_STOPPED: this process was asked to end (base/core/stop.h)
+     * before it had any child. */
+    tn_status (*start)(const tn_children_opts *opts, int *code, tn_error *err);
+
+    /* Whether this process was started so by its parent. */
+    bool (*is_child)(void);
 
     /* How many processes cluster.peers asks for on this machine, where no launcher has started this
      * one; 0: it does not say. Faults go to b->diag. */
@@ -171,8 +192,8 @@ typedef struct tn_group_kind {
     tn_status (*deal)(tn_epoch_dealer *out, const tn_epoch_dealt *left, tn_error *err);
 } tn_group_kind;
 
-/* Returns the row of groups.def; without one tn_group_none, whose open, follow and serve are NULL:
- * there is no plan of several processes to call them for. */
+/* Returns the row of groups.def; without one tn_group_none, whose start, open, follow and serve are
+ * NULL: there is no plan of several processes to call them for. */
 const tn_group_kind *tn_group_built(void);
 
 extern const tn_group_kind tn_group_none;

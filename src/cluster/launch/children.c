@@ -1,14 +1,12 @@
 /* children.c - starts children and looks after them until the last has ended. */
-#include "cli/children.h"
+#include "cluster/launch/children.h"
 
 #include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
 #include "base/core/stop.h"
-#include "cli/exits.h"
-#include "cli/signals.h"
-#include "train/group/ranks.h"
+#include "cluster/launch/launcher.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -62,8 +60,11 @@ static bool names(const char *variable, const char *const *list)
  * start a group on its machine, whose ranks are not Slurm's. */
 static bool is_foreign(const char *variable)
 {
-    return names(variable, group_names) || names(variable, other_names) ||
-           tn_group_built()->is_launchers(variable);
+    bool is = names(variable, group_names) || names(variable, other_names);
+    for (const tn_launcher *const *at = tn_launchers; *at != NULL; at++) {
+        is = is || names(variable, (*at)->variables);
+    }
+    return is;
 }
 
 const char *tn_spawn_other_launcher(void)
@@ -184,7 +185,7 @@ static pid_t fork_child(const spawn *s, int fd)
     pid_t parent = getpid();
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &mask);
-    tn_signals_stops(&own);
+    s->opts->stops(&own);
     (void)sigorset(&own, &own, &mask);
     pid_t child = fork();
     int failure = errno;
@@ -236,7 +237,7 @@ static tn_status start_one(const spawn *s, pid_t *pid, tn_error *err)
 
 /* ---- all of them ---- */
 
-enum { SECOND_SIGINT = 130, FAULT = 1, NEWS_BYTES = 200 };
+enum { FAULT = 1, LOST = 6, STOPPED = 75, SECOND_SIGINT = 130, NEWS_BYTES = 200 };
 
 /* Signals since the last look; no lock, so that handlers may set them. */
 static atomic_uint interrupts;
@@ -364,14 +365,14 @@ static void count_end(group *g, uint32_t rank, pid_t pid, int status)
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (g->stopping && (signal == SIGTERM || signal == SIGINT)) {
-        code = tn_exit_code(TN_E_STOPPED); /* it came before the child was ready to save */
+        code = STOPPED; /* it came before the child was ready to save */
         signal = 0;
     }
     if (signal != 0 || code == FAULT) {
         tell_end(g, rank, pid, code, signal);
     }
-    bool stopped = code == tn_exit_code(TN_E_STOPPED);
-    bool lost = signal != 0 || code == tn_exit_code(TN_E_PEER);
+    bool stopped = code == STOPPED;
+    bool lost = signal != 0 || code == LOST;
     bool cause = !lost && !stopped && code != 0;
     g->ending.stopped = g->ending.stopped || stopped;
     g->ending.lost = g->ending.lost || lost;
@@ -470,7 +471,7 @@ static int group_code(const ending *e)
     if (e->cause != 0) {
         return e->cause;
     }
-    return tn_exit_code(e->lost ? TN_E_PEER : e->stopped ? TN_E_STOPPED : TN_OK);
+    return e->lost ? LOST : e->stopped ? STOPPED : 0;
 }
 
 static void kill_started(group *g)

@@ -1,7 +1,7 @@
 /* children.h - one program, started n times on this machine and looked after until the last ends.
  *
  *     const tn_children_opts opts = {.path = "/usr/bin/tnet-train", .words = words, .n = 4,
- *                                    .job = tn_random_id(), .grace_s = 20};
+ *                                    .job = tn_random_id(), .grace_s = 20, ..};
  *     int code = 0;
  *     TN_TRY(tn_children_run(&opts, &code, err));
  *
@@ -31,28 +31,12 @@
  */
 #pragma once
 
-#include "base/core/error.h"
+#include "train/group/ranks.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
-enum { TN_CHILDREN_MAX = 1024 };
-
-typedef struct tn_children_opts {
-    const char *path;   /* file of the program */
-    char *const *words; /* its argv, NULL-terminated */
-    uint32_t n;         /* 1 .. TN_CHILDREN_MAX */
-    uint64_t job;       /* names this group, anew with each call */
-    double grace_s;     /* see above */
-    bool part_cpus;     /* each child may use only an nth of the processors, for compute.pin */
-} tn_children_opts;
-
-/* Starts all and returns when none is left. For the main thread of a program that ends after it:
- * SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD do nothing from then on, so that a late signal does
- * not kill the program before it returns *code. A child is ended by the end of the thread that
- * started it. There may be other threads, of libraries or of a terminal. TN_E_IO: a child could not
- * be started; none is left. TN_E_STOPPED: this process was asked to end (base/core/stop.h) before
- * it had any child. */
+/* See tn_group_kind.start. For the main thread of a program that ends after it: SIGINT, SIGTERM,
+ * SIGHUP, SIGUSR1 and SIGCHLD do nothing from then on, so that a late signal does not kill the
+ * program before it returns *code. A child is ended by the end of the thread that started it. There
+ * may be other threads, of libraries or of a terminal. */
 tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err) TN_MUST_USE;
 
 /* ---- what a process knows of its own start ---- */

@@ -1,9 +1,9 @@
 /* test_spawn.c - what a child of --peers is given: environment, stdin, processors. */
-#include "cli/children.h"
+#include "cluster/launch/children.h"
 
-#include "roles.h"
+#include "cli/roles.h"
+#include "cli/signals.h"
 #include "support/test.h"
-#include "train/group/ranks.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -70,7 +70,8 @@ static size_t hear(uint32_t n, bool part_cpus, char *role, void *out, size_t siz
                                    .n = n,
                                    .job = 0xabc,
                                    .grace_s = 100,
-                                   .part_cpus = part_cpus};
+                                   .part_cpus = part_cpus,
+                                   .stops = tn_signals_stops};
     assert_ok(tn_children_run(&opts, &code, &err), err.text);
     assert_int_equal(code, 0);
     (void)close(ends[1]);
@@ -101,9 +102,6 @@ static void assert_holds(const char *said, const char *rank, const char *name, c
 
 TEST(a_child_knows_its_place_and_nothing_of_other_groups)
 {
-    if (tn_group_built() == &tn_group_none) {
-        skip(); /* this build knows no launchers */
-    }
     char role[] = "tell";
     char said[8000];
     char own[24];

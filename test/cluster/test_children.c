@@ -1,10 +1,11 @@
 /* test_children.c - the processes of --peers: signals, losses, the code of the whole. */
-#include "cli/children.h"
+#include "cluster/launch/children.h"
 
 #include "base/core/log.h"
 #include "base/core/stop.h"
 #include "base/core/text.h"
-#include "roles.h"
+#include "cli/roles.h"
+#include "cli/signals.h"
 #include "support/test.h"
 
 #include <fcntl.h>
@@ -69,8 +70,12 @@ static int run(uint32_t n, double grace_s, char *role, char *word)
 {
     char *words[] = {program_name, role, word != NULL ? word : fix.fd, word != NULL ? fix.fd : NULL,
                      NULL};
-    const tn_children_opts opts = {
-        .path = self, .words = words, .n = n, .job = 0xabc, .grace_s = grace_s};
+    const tn_children_opts opts = {.path = self,
+                                   .words = words,
+                                   .n = n,
+                                   .job = 0xabc,
+                                   .grace_s = grace_s,
+                                   .stops = tn_signals_stops};
     tn_error err = {0};
     int code = -1;
     assert_ok(tn_children_run(&opts, &code, &err), err.text);
@@ -312,7 +317,8 @@ TEST(many_children_are_one_group)
 TEST(what_cannot_be_started_is_an_error)
 {
     char *words[] = {program_name, NULL};
-    const tn_children_opts opts = {.path = "/nowhere/tnet", .words = words, .n = 3, .job = 1};
+    const tn_children_opts opts = {
+        .path = "/nowhere/tnet", .words = words, .n = 3, .job = 1, .stops = tn_signals_stops};
     tn_error err = {0};
     int code = -1;
     assert_int_equal(tn_children_run(&opts, &code, &err), TN_E_IO);
@@ -326,7 +332,8 @@ TEST(a_stop_that_came_before_starts_nobody)
     static atomic_bool asked = true;
     char role[] = "watch";
     char *words[] = {program_name, role, fix.fd, NULL};
-    const tn_children_opts opts = {.path = self, .words = words, .n = 2, .job = 1};
+    const tn_children_opts opts = {
+        .path = self, .words = words, .n = 2, .job = 1, .stops = tn_signals_stops};
     tn_error err = {0};
     int code = -1;
     tn_stop_set(&asked);
