@@ -27,7 +27,7 @@ static const char golden_jsonl[] =
     "{data: {format: jsonl, weight: weight, shuffle: 0}, " NAMED_SLOTS "}";
 static const char golden_vw[] = "{data: {format: vw, shuffle: 0}, " NAMED_SLOTS "}";
 
-static const char *at(const char *folder, const char *name)
+static const char *path_in(const char *folder, const char *name)
 {
     static char path[300];
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -51,7 +51,7 @@ TEST(golden_rows_are_the_same_in_all_formats)
             continue; /* an extra that is not built */
         }
         OPEN(setup, s, files[i].config);
-        const char *path = at(files[i].folder, files[i].name);
+        const char *path = path_in(files[i].folder, files[i].name);
         const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 32, .prefetch = 2};
         tn_text rows CLEANUP(tn_text_done) = {0};
         setup_dump(&s, &opts, i == 0 ? &first : &rows);
@@ -143,7 +143,7 @@ TEST(golden_keys_are_exact)
     assert_int_equal(counts.records, 256);
     assert_int_equal(counts.zero_weight, 5);
     tn_reader_close(reader);
-    FILE *f = fopen(at(golden, "keys.tsv"), "r");
+    FILE *f = fopen(path_in(golden, "keys.tsv"), "r");
     assert_non_null(f);
     char line[256];
     uint32_t lines = 0;
@@ -162,7 +162,7 @@ TEST(golden_tfrecord_counts_the_name_that_stands_twice)
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     tn_read_counts counts;
-    const char *path = at(golden, "rows.tfrecord");
+    const char *path = path_in(golden, "rows.tfrecord");
     OPEN(setup, s, golden_tfrecord);
     const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 300, .prefetch = 1};
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);

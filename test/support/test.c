@@ -46,10 +46,10 @@ void test_fail(const char *file, int line, const char *format, ...)
     abort(); /* _fail does not return */
 }
 
-void test_says(const char *text, const char *part, const char *file, int line)
+void test_says(const char *whole, const char *part, const char *file, int line)
 {
-    if (strstr(text, part) == NULL) {
-        print_error("'%s' is not in '%s'\n", part, text);
+    if (strstr(whole, part) == NULL) {
+        print_error("'%s' is not in '%s'\n", part, whole);
         _fail(file, line);
     }
 }

@@ -46,14 +46,14 @@ typedef struct tn_rules {
 static inline uint32_t tn_rules_group(const tn_rules *rules, uint64_t key, uint32_t group)
 {
     uint32_t from = 0;
-    uint32_t end = rules->n_keys;
-    while (from < end) {
-        const uint32_t middle = from + (end - from) / 2;
+    uint32_t to = rules->n_keys;
+    while (from < to) {
+        const uint32_t middle = from + (to - from) / 2;
         if (rules->key[middle].key == key) {
             return rules->key[middle].group;
         }
         from = rules->key[middle].key < key ? middle + 1 : from;
-        end = rules->key[middle].key < key ? end : middle;
+        to = rules->key[middle].key < key ? to : middle;
     }
     return group;
 }
