@@ -1,6 +1,5 @@
 /* model_build.c - makes schema, inputs and first values of what model.json says: every name, number
  * and width is checked before anything is built from it. */
-#include "base/core/number.h"
 #include "config/field.h"
 #include "config/fieldjson.h"
 #include "config/tree.h"
@@ -14,7 +13,6 @@
 #include <string.h>
 
 enum {
-    CONCAT_MAX = 4096,
     VALUE_BYTES = sizeof(tn_tree) + 64, /* a JSON value: its tree, a number, part of an input */
     LEVELS = 4,                         /* levels of trees of the section `data` */
     OPTIONS_BYTES = 8192,               /* defaults of a table of options, as trees, twice */
@@ -45,29 +43,6 @@ static tn_status bad(const reading *r, const char *fault, const char *subject)
 
 /* ---- slots and numbers ---- */
 
-static bool read_pool(const char *text, tn_pool *pool, uint32_t *k)
-{
-    static const char *const words[] = {"sum", "mean", "sqrtn", "max"};
-    static const char concat[] = "concat(";
-    size_t head = sizeof concat - 1;
-    for (uint32_t i = 0; text != NULL && i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(text, words[i]) == 0) {
-            *pool = (tn_pool)i;
-            return true;
-        }
-    }
-    size_t size = text != NULL ? strlen(text) : 0;
-    uint64_t items = 0;
-    if (size < head + 2 || strncmp(text, concat, head) != 0 || text[size - 1] != ')' ||
-        tn_read_u64(text + head, size - head - 1, &items) != TN_NUM_OK || items == 0 ||
-        items > CONCAT_MAX) {
-        return false;
-    }
-    *pool = TN_POOL_CONCAT;
-    *k = (uint32_t)items;
-    return true;
-}
-
 static void put_text(const reading *r, tn_tree *map, const char *key, const char *text)
 {
     tn_arena *arena = r->b->arena;
@@ -95,7 +70,7 @@ static tn_status read_spec(reading *r, const tn_json *object, bool numeric, uint
         return TN_OK;
     }
     const char *pool = tn_json_as_str(tn_json_get(object, "pool"));
-    if (!read_pool(pool, &r->pool[i], &r->pool_k[i])) {
+    if (pool == NULL || !tn_pool_read(pool, &r->pool[i], &r->pool_k[i])) {
         return bad(r, "a slot with an unknown pool", pool);
     }
     return TN_OK;

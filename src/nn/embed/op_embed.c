@@ -25,6 +25,8 @@
 
 #include "base/core/arena.h"
 #include "base/core/compiler.h"
+#include "base/core/number.h"
+#include "base/core/text.h"
 #include "nn/graph/graphcore.h"
 
 #include <math.h>
@@ -591,4 +593,37 @@ tn_embed_list *tn_embed_one_column(tn_graph *g, const tn_node *embed)
     e->at = TN_NEW_ARRAY(g->arena, uint32_t, from->n + 1); /* zeros */
     e->use = use;
     return e;
+}
+
+/* ---- pools as text ---- */
+
+const char *const tn_pool_words[] = {"sum", "mean", "sqrtn", "max", "concat", NULL};
+
+bool tn_pool_read(const char *text, tn_pool *pool, uint32_t *k)
+{
+    enum { HEAD = sizeof "concat(" - 1, ITEMS_MAX = 4096 };
+    const size_t size = strlen(text);
+    uint64_t items = 0;
+    for (uint32_t i = 0; i < TN_POOL_CONCAT; i++) {
+        if (strcmp(text, tn_pool_words[i]) == 0) {
+            *pool = (tn_pool)i;
+            return true;
+        }
+    }
+    if (size < HEAD + 2 || strncmp(text, "concat(", HEAD) != 0 || text[size - 1] != ')' ||
+        tn_read_u64(text + HEAD, size - HEAD - 1, &items) != TN_NUM_OK || items == 0 ||
+        items > ITEMS_MAX) {
+        return false;
+    }
+    *pool = TN_POOL_CONCAT;
+    *k = (uint32_t)items;
+    return true;
+}
+
+void tn_pool_put(tn_text *out, tn_pool pool, uint32_t k)
+{
+    tn_text_adds(out, tn_pool_words[pool]);
+    if (pool == TN_POOL_CONCAT) {
+        tn_text_addf(out, "(%u)", k);
+    }
 }

@@ -20,6 +20,7 @@
 #include <stddef.h>
 
 typedef struct tn_segment tn_segment; /* base/keys/record.h */
+typedef struct tn_text tn_text;       /* base/core/text.h */
 
 typedef struct tn_graph tn_graph;
 typedef struct tn_node tn_node;
@@ -42,6 +43,13 @@ typedef enum tn_pool {
     TN_POOL_MAX,
     TN_POOL_CONCAT
 } tn_pool;
+
+extern const char *const tn_pool_words[]; /* "sum" .. "concat"; ends with NULL */
+
+/* Reads a pool as configurations and model.json have it, "mean" or "concat(3)", and sets *k of
+ * concat alone, 1 .. 4096. False: it is none. */
+bool tn_pool_read(const char *text, tn_pool *pool, uint32_t *k);
+void tn_pool_put(tn_text *out, tn_pool pool, uint32_t k);
 
 /* One slot's part of an embedding input: `dim` columns (k * dim for concat). */
 typedef struct tn_embed_slot {

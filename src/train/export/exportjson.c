@@ -211,20 +211,6 @@ static void put_more(const writing *w, const tn_slot_spec *spec)
     put_changed(w, tn_slot_fields, spec->opts, &usual, "name", said);
 }
 
-static void put_pool(tn_text *out, const tn_model_slot *slot)
-{
-    static const char *const words[] = {"sum", "mean", "sqrtn", "max"};
-    if (slot->pool != TN_POOL_CONCAT) {
-        TN_ASSERT((size_t)slot->pool < sizeof words / sizeof words[0]);
-        tn_json_str(out, "pool", words[slot->pool]);
-        return;
-    }
-    tn_text text = {0};
-    tn_text_addf(&text, "concat(%u)", slot->pool_k);
-    tn_json_str(out, "pool", tn_text_str(&text));
-    tn_text_done(&text);
-}
-
 /* Inputs of the model that take the slot. */
 static void put_segments(const writing *w, uint32_t feature)
 {
@@ -248,6 +234,8 @@ static void put_slots(const writing *w)
     tn_json_open(out, '[');
     for (uint32_t i = 0; i < schema->n_slots; i++) {
         const tn_slot_spec *spec = schema->slot[i];
+        const tn_model_slot *slot = &w->x->plan->features->slot[i];
+        tn_text pool = {0};
         tn_json_open(out, '{');
         tn_json_str(out, "name", spec->name);
         tn_json_str(out, "group", schema->group[spec->group].name);
@@ -255,7 +243,9 @@ static void put_slots(const writing *w)
         put_transform(out, &spec->transform);
         tn_json_str(out, "absent", spec->absent_key ? "key" : "none");
         tn_json_str(out, "missing", w->x->plan->missing_init[spec->group] ? "init" : "zero");
-        put_pool(out, &w->x->plan->features->slot[i]);
+        tn_pool_put(&pool, slot->pool, slot->pool_k);
+        tn_json_str(out, "pool", tn_text_str(&pool));
+        tn_text_done(&pool);
         tn_json_u64(out, "max_len", spec->max_len);
         put_segments(w, i);
         put_more(w, spec);

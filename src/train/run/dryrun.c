@@ -25,8 +25,6 @@
 
 #include <string.h>
 
-static const char *const pool_words[] = {"sum", "mean", "sqrtn", "max", "concat"};
-
 /* `slot` NULL: the numbers, all of which a numeric input takes. */
 static bool takes(const tn_model_plan *plan, const tn_model_input *in, const tn_model_slot *slot)
 {
@@ -100,7 +98,7 @@ static void model_table(const tn_worker *w, tn_text *out)
         tn_sheet_word(&s, f->group[slot->group].name);
         tn_text_add_u64(&s.cells, slot->dim);
         tn_sheet_next(&s);
-        tn_sheet_word(&s, pool_words[slot->pool]);
+        tn_sheet_word(&s, tn_pool_words[slot->pool]);
         list_inputs(plan, slot, &s.cells);
         tn_sheet_next(&s);
     }

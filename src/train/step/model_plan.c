@@ -2,7 +2,6 @@
 #include "train/step/model_plan.h"
 
 #include "base/core/arena.h"
-#include "base/core/number.h"
 #include "base/keys/record.h"
 #include "config/diag.h"
 #include "config/field.h"
@@ -326,33 +325,6 @@ static const tn_rules *resolve_rules(const tn_model_plan *p, const tn_group_admi
 
 /* ---- features ---- */
 
-enum { CONCAT_MAX = 4096 }; /* items */
-
-static const char *const pool_words[] = {"sum", "mean", "sqrtn", "max", "concat"};
-
-/* sum, mean, sqrtn, max, concat(k) */
-static bool read_pool(const tn_tree *tree, const tn_binder *b, tn_model_slot *out)
-{
-    const char *text = tree->kind == TN_TREE_SCALAR ? tree->text : "";
-    for (uint32_t i = TN_POOL_SUM; i <= TN_POOL_MAX; i++) {
-        if (strcmp(text, pool_words[i]) == 0) {
-            out->pool = (tn_pool)i;
-            return true;
-        }
-    }
-    size_t n = strlen(text);
-    uint64_t k = 0;
-    if (n > 8 && strncmp(text, "concat(", 7) == 0 && text[n - 1] == ')' &&
-        tn_read_u64(text + 7, n - 8, &k) == TN_NUM_OK && k >= 1 && k <= CONCAT_MAX) {
-        out->pool = TN_POOL_CONCAT;
-        out->pool_k = (uint32_t)k;
-        return true;
-    }
-    tn_diag_error(b->diag, &tree->at, "'pool' is '%s', not sum, mean, sqrtn, max or concat(k)",
-                  text);
-    return false;
-}
-
 static void read_slot(const tn_schema *schema, const tn_slot_spec *spec, const tn_run *run,
                       const tn_binder *b, tn_model_slot *out)
 {
@@ -366,7 +338,12 @@ static void read_slot(const tn_schema *schema, const tn_slot_spec *spec, const t
         .cvm = o->cvm != TN_UNSET_U32 ? o->cvm : run->embedding.cvm,
         .uses = o->uses,
     };
-    (void)read_pool(o->pool != NULL ? o->pool : run->embedding.pool, b, out);
+    const tn_tree *pool = o->pool != NULL ? o->pool : run->embedding.pool;
+    const char *text = pool->kind == TN_TREE_SCALAR ? pool->text : "";
+    if (!tn_pool_read(text, &out->pool, &out->pool_k)) {
+        tn_diag_error(b->diag, &pool->at, "'pool' is '%s', not sum, mean, sqrtn, max or concat(k)",
+                      text);
+    }
 }
 
 /* *admission: the words of each group. */
