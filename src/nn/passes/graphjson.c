@@ -1,6 +1,7 @@
 /* graphjson.c - writes a graph as JSON and builds one from it. */
 #include "nn/passes/graphjson.h"
 
+#include "base/codec/document.h"
 #include "config/fieldjson.h"
 #include "config/values.h"
 #include "nn/graph/embed.h"
@@ -79,35 +80,27 @@ static tn_status bad(const reading *r, const char *fault, const char *subject)
     return tn_fail(r->err, TN_E_CKPT, "'%s': node '%s': %s '%s'", r->what, r->node, fault, subject);
 }
 
-static bool read_value(const tn_field *f, const tn_json *value, char *at)
+static bool read_value(const reading *r, const tn_field *f, const tn_json *given, char *attr)
 {
-    if (f->kind == TN_KIND_BOOL) {
-        *(bool *)at = value->boolean;
-        return value->kind == TN_JSON_BOOL;
-    }
-    if (f->kind == TN_KIND_F64) {
-        double number = 0;
-        bool good = tn_json_as_f64(value, &number) && number >= f->min && number <= f->max;
-        memcpy(at, &number, sizeof number);
-        return good;
-    }
-    uint32_t number = 0;
-    uint64_t wide = 0;
-    if (f->kind == TN_KIND_CHOICE) {
-        const char *word = tn_json_as_str(value);
-        while (word != NULL && f->words[number] != NULL && strcmp(f->words[number], word) != 0) {
-            number++;
-        }
-        if (word == NULL || f->words[number] == NULL) {
-            return false;
-        }
-    } else if (!tn_json_as_u64(value, &wide) || (double)wide < f->min || (double)wide > f->max) {
+    static const tn_doc_kind kinds[] = {[TN_KIND_BOOL] = TN_DOC_KIND_BOOL,
+                                        [TN_KIND_F64] = TN_DOC_KIND_F64,
+                                        [TN_KIND_CHOICE] = TN_DOC_KIND_WORD,
+                                        [TN_KIND_U32] = TN_DOC_KIND_NUMBER};
+    const bool real = f->kind == TN_KIND_F64;
+    const tn_doc_row row[] = {{.kind = kinds[f->kind],
+                               .key = f->key,
+                               .offset = f->offset,
+                               .size = f->kind == TN_KIND_BOOL ? sizeof(bool) : sizeof(uint32_t),
+                               .min = real ? 0 : (uint64_t)f->min,
+                               .max = real ? 0 : (uint64_t)f->max,
+                               .words = f->words},
+                              TN_DOC_END};
+    double number = 0;
+    if (given == NULL || tn_doc_get_rows(row, given, attr, r->g->arena, r->what, NULL) != TN_OK) {
         return false;
-    } else {
-        number = (uint32_t)wide;
     }
-    memcpy(at, &number, sizeof number);
-    return true;
+    memcpy(&number, attr + f->offset, real ? sizeof number : 0);
+    return !real || (number >= f->min && number <= f->max);
 }
 
 static tn_status read_attr(const reading *r, const tn_op *op, const tn_json *node, void **out)
@@ -116,15 +109,12 @@ static tn_status read_attr(const reading *r, const tn_op *op, const tn_json *nod
     if (op->attr_size == 0) {
         return TN_OK;
     }
-    char *attr = tn_arena_alloc(r->g->arena, 1, op->attr_size, _Alignof(max_align_t));
-    const tn_json *given = tn_json_get(node, "attr");
+    *out = tn_arena_alloc(r->g->arena, 1, op->attr_size, _Alignof(max_align_t));
     for (const tn_field *f = op->attrs; f != NULL && f->kind != TN_KIND_END; f++) {
-        const tn_json *value = tn_json_get(given, f->key);
-        if (value == NULL || !read_value(f, value, attr + f->offset)) {
+        if (!read_value(r, f, tn_json_get(node, "attr"), *out)) {
             return bad(r, "missing or wrong attribute", f->key);
         }
     }
-    *out = attr;
     return TN_OK;
 }
 
