@@ -126,3 +126,13 @@ void tn_sha256_hex(const uint8_t digest[32], char out[65])
     }
     out[64] = 0;
 }
+
+void tn_sha256_hex_of(const void *data, size_t size, char out[65])
+{
+    uint8_t digest[32];
+    tn_sha256 h;
+    tn_sha256_init(&h);
+    tn_sha256_add(&h, data, size);
+    tn_sha256_end(&h, digest);
+    tn_sha256_hex(digest, out);
+}

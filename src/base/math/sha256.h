@@ -15,5 +15,6 @@ void tn_sha256_add(tn_sha256 *h, const void *data, size_t size);
 void tn_sha256_end(tn_sha256 *h, uint8_t digest[32]);
 uint64_t tn_sha256_end64(tn_sha256 *h); /* its first 8 bytes; as 16 hex digits in their order */
 
-/* Writes 64 lower-case digits and a NUL to `out`. */
+/* Write 64 lower-case digits and a NUL to `out`: of a digest, and of the hash of `data`. */
 void tn_sha256_hex(const uint8_t digest[32], char out[65]);
+void tn_sha256_hex_of(const void *data, size_t size, char out[65]);

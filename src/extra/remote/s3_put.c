@@ -61,12 +61,7 @@ static tn_status hash_file(tn_request_body *s, tn_error *err)
 
 static void hash_text(tn_request_body *s)
 {
-    uint8_t digest[32];
-    tn_sha256 h;
-    tn_sha256_init(&h);
-    tn_sha256_add(&h, s->text.data, s->text.size);
-    tn_sha256_end(&h, digest);
-    tn_sha256_hex(digest, s->sha256);
+    tn_sha256_hex_of(s->text.data, s->text.size, s->sha256);
     s->size = s->text.size;
 }
 

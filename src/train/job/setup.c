@@ -107,13 +107,8 @@ static const char *print_text(const tn_setup *s, const char *const *without)
 static void resolve_text(tn_setup *s)
 {
     const char *config = print_text(s, not_hashed);
-    uint8_t digest[32];
     char *hash = TN_NEW_ARRAY(s->arena, char, 65);
-    tn_sha256 h;
-    tn_sha256_init(&h);
-    tn_sha256_add(&h, config, strlen(config));
-    tn_sha256_end(&h, digest);
-    tn_sha256_hex(digest, hash);
+    tn_sha256_hex_of(config, strlen(config), hash);
     s->text = (tn_run_text){.config = config, .hash = hash, .places = print_text(s, not_kept)};
 }
 
@@ -161,7 +156,7 @@ static tn_status find_config(tn_setup *s, const char *folder, tn_config_in *in,
  * that was begun; the day after it, if there is nothing else to judge by. */
 static void take_day(tn_setup *s, const tn_data_opts *data, const char *path)
 {
-    tn_manifest_days learned = {0};
+    tn_learned_days learned = {0};
     if (data->days.n > 0 || data->train.n == 0 || !tn_days_is_pattern(data->train.item[0])) {
         return;
     }
