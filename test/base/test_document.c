@@ -275,3 +275,41 @@ TEST(an_object_alone_is_read_and_written)
     tn_text_done(&out);
     tn_arena_free(arena);
 }
+
+typedef struct holder {
+    uint32_t before, after;
+    tn_doc_part part;
+    tn_doc_raw any;
+} holder;
+
+static const tn_doc_row holder_rows[] = {
+    TN_DOC_U32(holder, before, 0, 9, "before"),
+    TN_DOC_PART(holder, part),
+    TN_DOC_RAW(holder, any, "any", .words = (const char *const[]){"[]"}),
+    TN_DOC_U32(holder, after, 0, 9, "after"),
+    TN_DOC_END,
+};
+
+TEST(others_add_members_of_their_own)
+{
+    static const char want[] =
+        "{\"before\":1,\"x\":2,\"y\":3,\"how\":\"deep\",\"any\":[],\"after\":4}";
+    static const tn_doc_row row = TN_DOC_GROUP('{', holder_rows, "");
+    spot inside = {2, 3, true};
+    spot got = {0};
+    holder back = {.part = {spot_rows, &got}};
+    tn_text text CLEANUP(tn_text_done) = {0};
+    tn_error err = {0};
+    const tn_json *json = NULL;
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
+    tn_doc_put(&text, &row, &(holder){1, 4, {spot_rows, &inside}, {0}});
+    assert_string_equal(tn_text_str(&text), want);
+    assert_int_equal(tn_json_parse(&json, text.data, text.size, arena, "f", NULL), TN_OK);
+    assert_int_equal(tn_doc_get_rows(holder_rows, json, &back, arena, "f", NULL), TN_OK);
+    assert_memory_equal(&got, &inside, sizeof got);
+    assert_true(back.before == 1 && back.after == 4);
+    strchr(text.data, 'y')[0] = 'z';
+    assert_int_equal(tn_json_parse(&json, text.data, text.size, arena, "f", NULL), TN_OK);
+    assert_int_equal(tn_doc_get_rows(holder_rows, json, &back, arena, "f", &err), TN_E_CKPT);
+    assert_string_equal(err.text, "'f': member 'y' is missing");
+}

@@ -63,7 +63,7 @@ static uint64_t covered(const model *m, uint32_t part)
     const uint32_t source = part / 3;
     const uint64_t begin = part % 3;
     for (uint32_t i = 0; i < m->last.n_parts; i++) {
-        const tn_manifest_part *row = &m->last.part[i];
+        const tn_epoch_part *row = &m->last.part[i];
         if (row->source == source && row->begin <= begin && begin < row->end) {
             return row->state == TN_PART_DONE ? m->part_first[part + 1] - m->part_first[part]
                                               : row->position;

@@ -9,7 +9,7 @@ enum { MODEL_WINDOW = 2, MODEL_DENSE = 13, MODEL_EPOCH = 3 };
 
 /* What a checkpoint keeps. Arrays are owned. */
 typedef struct cut {
-    tn_manifest_part *part;
+    tn_epoch_part *part;
     uint32_t n_parts;
     uint32_t *shows, *weight;
     uint64_t dense[MODEL_DENSE];

@@ -227,7 +227,7 @@ TEST(exact_a_lost_rank_keeps_its_parts_until_the_rollback)
     part_of(l, 0, 1, 0);
     tn_ledger_lost(l, 0);
     assert_int_equal(ask(l, 1, 1), TN_LEDGER_WAIT);
-    tn_manifest_part row[1];
+    tn_epoch_part row[1];
     assert_int_equal(tn_ledger_save(l, row), 1);
     row[0].position = 12;
     assert_int_equal(tn_ledger_restore(l, row, 1, NULL), TN_OK);

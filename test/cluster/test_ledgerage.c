@@ -281,7 +281,7 @@ TEST(claims_of_what_is_not_held_are_ignored)
     held[1].attempt = 1;
     held[2].part = UINT32_MAX;
     assert_int_equal(tn_ledger_claim(l, 1, held, 3, SECOND), 0);
-    tn_manifest_part row[PARTS];
+    tn_epoch_part row[PARTS];
     assert_int_equal(tn_ledger_save(l, row), PARTS);
     assert_int_equal(row[0].position, 0);
 }
@@ -294,7 +294,7 @@ TEST(a_late_heartbeat_takes_no_position_back)
     tn_ledger_claim(l, 0, &held, 1, SECOND);
     held.position = 10;
     tn_ledger_claim(l, 0, &held, 1, SECOND);
-    tn_manifest_part row[PARTS];
+    tn_epoch_part row[PARTS];
     tn_ledger_save(l, row);
     assert_int_equal(row[0].state, TN_PART_DEALT);
     assert_int_equal(row[0].position, 20);

@@ -30,7 +30,7 @@ static tn_ledger_deal deal_to(tn_ledger *l, uint32_t rank, uint64_t id)
     return deal;
 }
 
-static void is_row(const tn_manifest_part *a, tn_manifest_part b)
+static void is_row(const tn_epoch_part *a, tn_epoch_part b)
 {
     assert_int_equal(a->source, b.source);
     assert_int_equal(a->begin, b.begin);
@@ -58,7 +58,7 @@ static tn_ledger *in_the_middle(void)
     return l;
 }
 
-static uint32_t saved_rows(tn_manifest_part row[PARTS])
+static uint32_t saved_rows(tn_epoch_part row[PARTS])
 {
     tn_ledger *l FREED(tn_ledger_free) = in_the_middle();
     uint32_t n = tn_ledger_save(l, row);
@@ -67,18 +67,18 @@ static uint32_t saved_rows(tn_manifest_part row[PARTS])
 
 TEST(parts_are_saved_by_place_with_done_ones_merged)
 {
-    tn_manifest_part row[PARTS];
+    tn_epoch_part row[PARTS];
     assert_int_equal(saved_rows(row), 5);
-    is_row(&row[0], (tn_manifest_part){0, 0, 20, TN_PART_DONE, 0, 0});
-    is_row(&row[1], (tn_manifest_part){0, 20, 35, TN_PART_FREE, 1, 4});
-    is_row(&row[2], (tn_manifest_part){0, 35, 35, TN_PART_DONE, 0, 0});
-    is_row(&row[3], (tn_manifest_part){7, 0, 0, TN_PART_DONE, 0, 0});
-    is_row(&row[4], (tn_manifest_part){9, 0, UINT64_MAX, TN_PART_DEALT, 0, 33});
+    is_row(&row[0], (tn_epoch_part){0, 0, 20, TN_PART_DONE, 0, 0});
+    is_row(&row[1], (tn_epoch_part){0, 20, 35, TN_PART_FREE, 1, 4});
+    is_row(&row[2], (tn_epoch_part){0, 35, 35, TN_PART_DONE, 0, 0});
+    is_row(&row[3], (tn_epoch_part){7, 0, 0, TN_PART_DONE, 0, 0});
+    is_row(&row[4], (tn_epoch_part){9, 0, UINT64_MAX, TN_PART_DEALT, 0, 33});
 }
 
 TEST(a_restored_ledger_deals_what_was_not_done_from_its_positions)
 {
-    tn_manifest_part row[PARTS];
+    tn_epoch_part row[PARTS];
     uint32_t n = saved_rows(row);
     tn_ledger *l FREED(tn_ledger_free) = open_ledger(TN_LEDGER_ON_REQUEST);
     deal_to(l, 0, 8);
@@ -100,7 +100,7 @@ TEST(a_restored_ledger_deals_what_was_not_done_from_its_positions)
 
 TEST(a_restored_ledger_by_rule_leaves_out_what_is_done)
 {
-    tn_manifest_part row[PARTS];
+    tn_epoch_part row[PARTS];
     uint32_t n = saved_rows(row);
     tn_ledger *l FREED(tn_ledger_free) = open_ledger(TN_LEDGER_BY_RULE);
     assert_int_equal(tn_ledger_restore(l, row, n, NULL), TN_OK);
@@ -112,8 +112,8 @@ TEST(a_restored_ledger_by_rule_leaves_out_what_is_done)
 
 TEST(rows_may_come_in_any_order)
 {
-    tn_manifest_part row[PARTS];
-    tn_manifest_part again[PARTS];
+    tn_epoch_part row[PARTS];
+    tn_epoch_part again[PARTS];
     uint32_t n = saved_rows(row);
     for (uint32_t i = 0; i < n; i++) {
         again[i] = row[n - 1 - i];
@@ -122,15 +122,15 @@ TEST(rows_may_come_in_any_order)
     assert_int_equal(tn_ledger_restore(l, again, n, NULL), TN_OK);
     assert_int_equal(tn_ledger_save(l, again), n);
     is_row(&again[0], row[0]);
-    is_row(&again[4], (tn_manifest_part){9, 0, UINT64_MAX, TN_PART_FREE, 1, 33});
+    is_row(&again[4], (tn_epoch_part){9, 0, UINT64_MAX, TN_PART_FREE, 1, 33});
 }
 
 /* Restores rows that do not fit over a ledger in use, which must not change. */
-static void is_refused(const tn_manifest_part *row, uint32_t n, const char *words)
+static void is_refused(const tn_epoch_part *row, uint32_t n, const char *words)
 {
     tn_ledger *l FREED(tn_ledger_free) = in_the_middle();
-    tn_manifest_part before[PARTS];
-    tn_manifest_part after[PARTS];
+    tn_epoch_part before[PARTS];
+    tn_epoch_part after[PARTS];
     uint32_t n_before = tn_ledger_save(l, before);
     tn_error err = {0};
     assert_int_equal(tn_ledger_restore(l, row, n, &err), TN_E_CKPT);
@@ -144,12 +144,12 @@ static void is_refused(const tn_manifest_part *row, uint32_t n, const char *word
 
 TEST(other_parts_are_refused)
 {
-    tn_manifest_part row[PARTS];
+    tn_epoch_part row[PARTS];
     uint32_t n = saved_rows(row);
     is_refused(row, n - 1,
                "does not know a part of the data: source 9, bytes 0 to 184467440737095");
     is_refused(row, 0, "does not know");
-    tn_manifest_part good = row[0];
+    tn_epoch_part good = row[0];
     row[0].end = 25; /* inside a part */
     is_refused(row, n, "not those of the data: source 0, bytes 0 to 25");
     row[0] = good;
@@ -168,7 +168,7 @@ TEST(other_parts_are_refused)
 
 TEST(without_memory_nothing_is_changed)
 {
-    tn_manifest_part row[PARTS];
+    tn_epoch_part row[PARTS];
     uint32_t n = saved_rows(row);
     tn_ledger *l FREED(tn_ledger_free) = in_the_middle();
     tn_error err = {0};

@@ -4,7 +4,6 @@
 #include "base/core/text.h"
 #include "config/diag.h"
 #include "config/tree.h"
-#include "ps/snapshot/manifest.h"
 #include "support/test.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
@@ -54,7 +53,7 @@ static bool bind(fixture *f, const char *config)
 }
 
 static const char *trained(fixture *f, const char *train, const char *path,
-                           const tn_manifest_days *learned)
+                           const tn_learned_days *learned)
 {
     char config[500];
     (void)snprintf(config, sizeof config,
@@ -127,7 +126,7 @@ TEST_ON(fixture *f, days_that_are_learned_are_trained_on_whatever_this_command_n
     assert_string_equal(trained(f, config, "20261101.csv", NULL), "");
     assert_string_equal(trained(f, config, "20261102.csv", NULL),
                         "'20261102.csv' is also in data.train");
-    tn_manifest_days learned = {.used = true, .n = 1};
+    tn_learned_days learned = {.used = true, .n = 1};
     assert_true(tn_day_read("2026-11-01", &learned.range[0].first));
     learned.range[0].last = learned.range[0].first;
     assert_string_equal(trained(f, config, "20261101.csv", &learned),

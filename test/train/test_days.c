@@ -1,6 +1,5 @@
 /* test_days.c - days, the paths of their files, and which of them are learned. */
 #include "base/core/text.h"
-#include "ps/snapshot/manifest.h"
 #include "support/test.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
@@ -120,7 +119,7 @@ TEST(patterns_tell_days_apart)
     assert_false(tn_days_is_pattern("a/{1..3}/day:%Y"));
 }
 
-static void assert_learned(const tn_manifest_days *s, const char *want)
+static void assert_learned(const tn_learned_days *s, const char *want)
 {
     tn_text out CLEANUP(tn_text_done) = {0};
     tn_days_put(s, &out);
@@ -129,7 +128,7 @@ static void assert_learned(const tn_manifest_days *s, const char *want)
 
 TEST(learned_days_join)
 {
-    tn_manifest_days s = {0};
+    tn_learned_days s = {0};
     static const char *const days[] = {"2026-11-03", "2026-11-01", "2026-11-05", "2026-11-04",
                                        "2026-11-02", "2026-12-02", "2026-11-05"};
     static const char *const want[] = {
@@ -157,7 +156,7 @@ TEST(learned_days_join)
 
 TEST(gaps_have_a_limit)
 {
-    tn_manifest_days s = {0};
+    tn_learned_days s = {0};
     tn_error err = {0};
     for (uint32_t i = 0; i < TN_DAY_RANGES_MAX; i++) {
         assert_int_equal(tn_days_add(&s, 3 * i, &err), TN_OK);
@@ -176,7 +175,7 @@ static uint32_t judged_by(const char *dir, const char *first, const char *last, 
     const uint32_t day[] = {day_of("2026-11-01"), day_of("2026-11-02"), day_of("2026-11-05")};
     const tn_data_opts data = {
         .pattern = {1, &item}, .day = day, .n_days = 3, .next = true, .valid_rows = 7};
-    tn_manifest_days learned = {.used = true, .n = first != NULL};
+    tn_learned_days learned = {.used = true, .n = first != NULL};
     if (first != NULL) {
         learned.range[0] = (tn_day_range){day_of(first), day_of(last)};
         learned.day = day_of(newest);

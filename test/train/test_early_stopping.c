@@ -58,7 +58,7 @@ TEST(an_early_value_counts_only_where_it_is_the_best)
         assert_false(v.best || v.reduced || v.stop);
     }
     is_early = false;
-    assert_true(s.bad == 0 && s.lr_scale == 1 && s.best == .5 && !s.has_counted);
+    assert_true(s.bad == 0 && s.lr_scale == 1 && s.best == .5 && isnan(s.counted));
     for (int i = 0; i < 3; i++) { /* what counts falls, and is not the best */
         const tn_verdict v = add(&s, "logloss", .8 - .05 * i);
         assert_false(v.best || v.reduced || v.stop);

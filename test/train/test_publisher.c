@@ -434,7 +434,7 @@ TEST(an_export_that_a_signal_ends_is_owed)
     assert_int_equal(tn_publisher_begin(p, 1, &err), TN_OK);
     assert_int_equal(tn_publisher_end(p, &err), TN_E_STOPPED);
     assert_true(tn_publisher_needs_checkpoints(p));
-    assert_string_equal(at.export.newest, "");
+    assert_string_equal(at.kept.export.newest, "");
     tn_publisher_close(p);
     assert_int_equal(count_in(r.to), 0);
     tn_tmpdir_remove(r.dir);

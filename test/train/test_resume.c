@@ -63,14 +63,14 @@ static uint64_t leave_pattern(const char *dir)
     uint64_t records = k.state.samples;
     const uint32_t n = k.state.data->n_parts;
     assert_in_range(n, 6, 100);
-    tn_manifest_part *part = TN_NEW_ARRAY(k.arena, tn_manifest_part, n);
+    tn_epoch_part *part = TN_NEW_ARRAY(k.arena, tn_epoch_part, n);
     for (uint32_t i = 0; i < n; i++) {
         const tn_part_info *info = &k.state.data->part[i];
-        part[i] = (tn_manifest_part){.source = info->source,
-                                     .begin = info->first,
-                                     .end = info->end,
-                                     .state = states[i % 3],
-                                     .position = i % 3 == 2 ? WITHIN : 0};
+        part[i] = (tn_epoch_part){.source = info->source,
+                                  .begin = info->first,
+                                  .end = info->end,
+                                  .state = states[i % 3],
+                                  .position = i % 3 == 2 ? WITHIN : 0};
         if (i % 3 > 0) {
             records += records_in(&rows, info->first, info->end) - part[i].position;
         }

@@ -4,6 +4,7 @@
 #include "support/test.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
+#include "train/checkpoint/run_state.h"
 #include "train/trainrun.h"
 
 #include <unistd.h>
@@ -385,6 +386,7 @@ static kept look(const char *dir)
     tn_ckpt_listing list;
     kept k = {0};
     tn_manifest newest = {0};
+    uint64_t best_step = 0;
     assert_int_equal(tn_ckptdir_list(dir, arena, &list, NULL), TN_OK);
     for (uint32_t i = 0; i < list.n; i++) {
         char path[TN_PATH_SIZE];
@@ -393,11 +395,12 @@ static kept look(const char *dir)
         assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, NULL), TN_OK);
         if (i == 0) {
             newest = m;
+            best_step = tn_run_sections_of(&m)->kept.patience.step;
             k.newest = m.ordinal;
         } else if (m.step == newest.step && k.last == 0) {
             k.last = m.ordinal;
         }
-        if (m.step == newest.best_step) {
+        if (m.step == best_step) {
             k.best = m.ordinal;
         }
     }

@@ -4,6 +4,7 @@
 #include "base/codec/json.h"
 #include "base/keys/keyset.h"
 #include "support/test.h"
+#include "train/checkpoint/run_state.h"
 
 enum { PARTITIONS = 4 };
 
@@ -100,6 +101,7 @@ static tn_status write_all(tn_ckptdir *d, toy *t, uint32_t *crc, tn_error *err)
 tn_status toy_save(tn_ckptdir *d, toy_base base, uint64_t *ordinal, uint32_t *crc, tn_error *err)
 {
     uint32_t unused = 0;
+    tn_run_sections run = {.kept.patience.lr_scale = 1, .cpu = "any", .blas = "none"};
     TN_TRY(tn_ckptdir_begin(d, 4096, ordinal, err));
     toy t = {.m = {.ordinal = *ordinal,
                    .base = base.ordinal,
@@ -115,10 +117,8 @@ tn_status toy_save(tn_ckptdir *d, toy_base base, uint64_t *ordinal, uint32_t *cr
                               .record = &record,
                               .group = &group},
                    .dense = {.optimizer = "adam"},
-                   .n_files = 2,
-                   .lr_scale = 1,
-                   .cpu = "any",
-                   .blas = "none"}};
+                   .sections = {tn_run_sections_rows, &run},
+                   .n_files = 2}};
     t.m.file = t.file;
     tn_status status = write_all(d, &t, crc != NULL ? crc : &unused, err);
     if (status != TN_OK) {

@@ -86,7 +86,10 @@ static void put_rows(tn_text *t, const tn_doc_row *rows, const char *s, bool tup
 {
     for (const tn_doc_row *r = rows; r->kind != TN_DOC_KIND_END; r++) {
         const char *key = tuple ? NULL : r->key;
-        if (r->kind != TN_DOC_KIND_CHECK && is_written(r, s)) {
+        if (r->kind == TN_DOC_KIND_PART) {
+            const tn_doc_part *part = (const void *)(s + r->offset);
+            put_rows(t, part->rows, part->of, tuple);
+        } else if (r->kind != TN_DOC_KIND_CHECK && is_written(r, s)) {
             put_value(t, key, r, s);
         } else if (r->kind != TN_DOC_KIND_CHECK && r->when == TN_DOC_WHEN_NULL) {
             tn_json_str(t, key, NULL);
@@ -150,13 +153,14 @@ static void put_value(tn_text *t, const char *key, const tn_doc_row *row, const 
         tn_json_close(t, row->bracket == '[' ? ']' : '}');
         break;
     case TN_DOC_KIND_RAW:
-        tn_json_raw(t, key, text_at(at)); /* its first member */
+        tn_json_raw(t, key, text_at(at) != NULL ? text_at(at) : row->words[0]);
         break;
     case TN_DOC_KIND_LIST:
         put_list(t, key, row, s);
         break;
     case TN_DOC_KIND_END:
     case TN_DOC_KIND_CHECK:
+    case TN_DOC_KIND_PART:
     default:
         TN_ASSERT(row->kind == TN_DOC_KIND_LIST); /* no member */
     }
@@ -321,6 +325,10 @@ static tn_status get_rows(const reading *r, const place *up, const tn_doc_row *o
         if (row->kind == TN_DOC_KIND_CHECK) {
             const char *wrong = row->check(s);
             TN_TRY(wrong == NULL ? TN_OK : fault(r, &(place){up, wrong, 0}, "wrong"));
+        } else if (row->kind == TN_DOC_KIND_PART) {
+            const tn_doc_part *part = (const void *)(s + row->offset);
+            const tn_doc_row rows = {.bracket = object->bracket, .rows = part->rows};
+            TN_TRY(get_rows(r, up, &rows, from, part->of));
         } else if (row->when != TN_DOC_WHEN_HAS || row->has(s)) {
             const tn_json *v = tuple ? item : tn_json_get(from, row->key);
             TN_TRY(get_member(r, &(place){up, row->key, 0}, row, v, s));
@@ -405,6 +413,7 @@ static tn_status get_value(const reading *r, const place *at, const tn_doc_row *
         return get_list(r, at, row, v, s);
     case TN_DOC_KIND_END:
     case TN_DOC_KIND_CHECK:
+    case TN_DOC_KIND_PART:
     default:
         TN_ASSERT(row->kind == TN_DOC_KIND_LIST); /* no member */
     }

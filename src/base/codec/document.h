@@ -50,7 +50,8 @@ typedef enum tn_doc_kind {
     TN_DOC_KIND_ID,     /* char [max + 1]: as many hex digits, or, unless `min` is so, none */
     TN_DOC_KIND_WORD,   /* an enum: index into `words` */
     TN_DOC_KIND_OBJECT, /* `rows` of the struct at `offset`, in brackets of kind `bracket` */
-    TN_DOC_KIND_RAW,    /* tn_doc_raw: any JSON */
+    TN_DOC_KIND_PART,   /* not one member but several: tn_doc_part, in the same object */
+    TN_DOC_KIND_RAW,    /* tn_doc_raw: any JSON; `words[0]` if its text is NULL */
     TN_DOC_KIND_LIST,   /* a pointer, or an array, and a uint32_t that counts */
 } tn_doc_kind;
 
@@ -75,7 +76,7 @@ struct tn_doc_row {
     const char *key; /* in a tuple it is not written, but named in messages */
     size_t offset, size;
     uint64_t min, max;        /* numbers; LIST: max items */
-    const char *const *words; /* WORD, ends with NULL; CONST */
+    const char *const *words; /* WORD, ends with NULL; CONST, RAW */
     const tn_doc_row *rows;   /* OBJECT, LIST */
     char bracket;             /* OBJECT, and each item of a LIST: '{' an object, '[' a tuple; of a
                                  list also 0: the one row's value, ':' an object of a name (first
@@ -88,6 +89,12 @@ struct tn_doc_row {
     const char *(*check)(void *s); /* returns the name of what is wrong, NULL: nothing; may set
                                       members that follow from others */
 };
+
+/* Adds members of another struct, by the rows of its owner. Both are set for a read as well. */
+typedef struct tn_doc_part {
+    const tn_doc_row *rows;
+    void *of;
+} tn_doc_part;
 
 typedef struct tn_document {
     const char *format; /* its first member */
@@ -142,6 +149,7 @@ extern const tn_doc_row tn_doc_str_items[1], tn_doc_u64_items[1];
 #define TN_DOC_STR(t, m, ...) TN_DOC_ROW(STR, t, m, const char *, 0, 0, __VA_ARGS__)
 #define TN_DOC_SHA(t, m, ...) TN_DOC_ROW(STR, t, m, const char *, 0, 64, __VA_ARGS__)
 #define TN_DOC_ID(t, m, least, ...) TN_DOC_ROW(ID, t, m, char[33], least, 32, __VA_ARGS__)
+#define TN_DOC_PART(t, m) TN_DOC_ROW(PART, t, m, tn_doc_part, 0, 0, NULL)
 #define TN_DOC_RAW(t, m, ...) TN_DOC_ROW(RAW, t, m, tn_doc_raw, 0, 0, __VA_ARGS__)
 #define TN_DOC_WORD(t, m, want, words_, ...)                                                       \
     TN_DOC_ROW(WORD, t, m, want, 0, 0, __VA_ARGS__, .words = (words_))

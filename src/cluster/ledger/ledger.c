@@ -493,13 +493,13 @@ bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank)
 /* ---- manifests ---- */
 
 /* Returns whether `p` is done and begins where the done part `before` ends. */
-static bool continues(const tn_manifest_part *before, const ledger_part *p)
+static bool continues(const tn_epoch_part *before, const ledger_part *p)
 {
     return before->state == TN_PART_DONE && p->state == TN_PART_DONE &&
            before->source == p->source && before->end == p->begin;
 }
 
-uint32_t tn_ledger_save(const tn_ledger *l, tn_manifest_part *out)
+uint32_t tn_ledger_save(const tn_ledger *l, tn_epoch_part *out)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->opts.n_parts; i++) {
@@ -509,7 +509,7 @@ uint32_t tn_ledger_save(const tn_ledger *l, tn_manifest_part *out)
             out[n - 1].end = p->end;
             continue;
         }
-        out[n++] = (tn_manifest_part){
+        out[n++] = (tn_epoch_part){
             .source = p->source,
             .begin = p->begin,
             .end = p->end,
@@ -522,7 +522,7 @@ uint32_t tn_ledger_save(const tn_ledger *l, tn_manifest_part *out)
 }
 
 /* Returns the first of the sorted parts that is not before `row`. */
-static uint32_t find(const tn_ledger *l, const tn_manifest_part *row)
+static uint32_t find(const tn_ledger *l, const tn_epoch_part *row)
 {
     uint32_t low = 0;
     uint32_t high = l->opts.n_parts;
@@ -539,8 +539,7 @@ static uint32_t find(const tn_ledger *l, const tn_manifest_part *row)
 
 /* Gives the parts that `row` covers to it. False: it is no sequence of whole parts, or one of them
  * is covered already. */
-static bool cover(const tn_ledger *l, const tn_manifest_part *row, uint32_t number,
-                  uint32_t *covered)
+static bool cover(const tn_ledger *l, const tn_epoch_part *row, uint32_t number, uint32_t *covered)
 {
     const bool done = row->state == TN_PART_DONE; /* else it is one part alone */
     uint64_t reached = row->begin;
@@ -558,7 +557,7 @@ static bool cover(const tn_ledger *l, const tn_manifest_part *row, uint32_t numb
     return n > 0 && reached == row->end;
 }
 
-static tn_status cover_all(const tn_ledger *l, const tn_manifest_part *part, uint32_t n,
+static tn_status cover_all(const tn_ledger *l, const tn_epoch_part *part, uint32_t n,
                            uint32_t *covered, tn_error *err)
 {
     for (uint32_t i = 0; i < l->opts.n_parts; i++) {
@@ -585,7 +584,7 @@ static tn_status cover_all(const tn_ledger *l, const tn_manifest_part *part, uin
     return TN_OK;
 }
 
-static void stand(ledger_part *p, const tn_manifest_part *row)
+static void stand(ledger_part *p, const tn_epoch_part *row)
 {
     const bool done = row->state == TN_PART_DONE;
     p->state = done ? TN_PART_DONE : TN_PART_FREE;
@@ -593,7 +592,7 @@ static void stand(ledger_part *p, const tn_manifest_part *row)
     p->start = p->position = done ? 0 : row->position;
 }
 
-tn_status tn_ledger_restore(tn_ledger *l, const tn_manifest_part *part, uint32_t n, tn_error *err)
+tn_status tn_ledger_restore(tn_ledger *l, const tn_epoch_part *part, uint32_t n, tn_error *err)
 {
     uint32_t *covered = NULL;
     TN_TRY(TN_ALLOC(covered, (size_t)l->opts.n_parts + 1, "the ledger of parts", err));

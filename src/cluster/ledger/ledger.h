@@ -24,7 +24,7 @@
  * wait. */
 #pragma once
 
-#include "ps/snapshot/manifest.h"
+#include "train/checkpoint/run_state.h"
 
 enum {
     TN_LEDGER_RANKS_MAX = 1024,
@@ -120,10 +120,10 @@ bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank);
 
 /* Writes all parts for a manifest by source and begin, adjacent done ones merged, with the
  * positions of the last claims; out[] has room for all. Returns how many. */
-uint32_t tn_ledger_save(const tn_ledger *l, tn_manifest_part *out);
+uint32_t tn_ledger_save(const tn_ledger *l, tn_epoch_part *out);
 
 /* Restores positions of parts as the manifest has them, in any order; dealt ones are free with the
  * next attempt; nobody has asked. TN_E_CKPT: not the parts of this data. A failure changes
  * nothing. */
-tn_status tn_ledger_restore(tn_ledger *l, const tn_manifest_part *part, uint32_t n,
+tn_status tn_ledger_restore(tn_ledger *l, const tn_epoch_part *part, uint32_t n,
                             tn_error *err) TN_MUST_USE;

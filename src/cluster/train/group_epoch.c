@@ -38,7 +38,7 @@ static tn_status deal_on_request(tn_epoch *e, tn_error *err)
 {
     const uint32_t epoch = e->state->progress.epoch;
     tn_epoch_position *stand = &e->state->stand;
-    const bool goes_on = stand->within && stand->epoch == epoch;
+    const bool goes_on = stand->n_parts > 0 && stand->epoch == epoch;
     const tn_part_dealer_opts opts = {.epoch = epoch,
                                       .ranks = e->w->plan->owners.n_peers,
                                       .rank = e->w->rank,
@@ -94,7 +94,7 @@ static tn_status start(tn_epoch *e, bool at_first, tn_error *err)
 {
     const tn_leader_begin how = {.epoch = e->state->progress.epoch,
                                  .is_fresh = at_first && tn_epoch_is_fresh(e),
-                                 .lr_scale = e->state->patience.lr_scale,
+                                 .lr_scale = e->state->kept.patience.lr_scale,
                                  .end = e->schedule_end};
     return tn_leader_start(e->ranks.self, &how, err);
 }

@@ -196,7 +196,7 @@ static tn_status make_ledger(tn_part_dealer *d, const tn_epoch_parts *map, tn_er
 static tn_status stand_at(const tn_part_dealer *d, const tn_epoch_parts *map, tn_error *err)
 {
     const tn_epoch_position *stand = d->opts.stand;
-    if (stand == NULL || !stand->within) {
+    if (stand == NULL || stand->n_parts == 0) {
         return TN_OK;
     }
     TN_TRY(tn_epoch_parts_check(map, stand, err));
@@ -370,11 +370,10 @@ static void claim(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, uint
     (void)tn_ledger_claim(d->ledger, rank, held, n, now_ns);
 }
 
-const tn_manifest_part *tn_part_dealer_parts(void *dealer, tn_arena *arena, uint32_t *n,
-                                             uint64_t now_ns)
+tn_epoch_part *tn_part_dealer_parts(void *dealer, tn_arena *arena, uint32_t *n, uint64_t now_ns)
 {
     tn_part_dealer *d = dealer;
-    tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, d->n_parts + 1);
+    tn_epoch_part *part = TN_NEW_ARRAY(arena, tn_epoch_part, d->n_parts + 1);
     (void)tn_part_dealer_lock(d);
     const uint64_t time = time_of(d, now_ns);
     claim(d, d->rank, &d->book, time);

@@ -63,8 +63,7 @@ void tn_part_dealer_give_back(tn_part_dealer *d, uint64_t now_ns);
 
 /* Lists for a manifest how far all parts are, with the claims of others or the positions that they
  * were followed to. Lives in the arena. */
-const tn_manifest_part *tn_part_dealer_parts(void *dealer, tn_arena *arena, uint32_t *n,
-                                             uint64_t now_ns);
+tn_epoch_part *tn_part_dealer_parts(void *dealer, tn_arena *arena, uint32_t *n, uint64_t now_ns);
 
 /* As the dealer of an epoch, which closes it; of NULL none. Functions of that table take a
  * `void *`, which is a tn_part_dealer. */

@@ -4,7 +4,6 @@
 #include "base/codec/document.h"
 #include "base/math/sha256.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- rows: "sparse" ---- */
@@ -110,168 +109,6 @@ static const tn_doc_row dense_rows[] = {
     TN_DOC_END,
 };
 
-/* ---- "progress", "days", "export", "metrics" ---- */
-
-static bool is_open(const void *part)
-{
-    return ((const tn_manifest_part *)part)->state != TN_PART_DONE;
-}
-
-static const char *check_part(void *part)
-{
-    const tn_manifest_part *p = part;
-    return p->begin <= p->end ? NULL : "end";
-}
-
-/* [source, first byte, end, "done"] or [.., "free" or "dealt", attempt, position] */
-static const tn_doc_row part_rows[] = {
-    TN_DOC_U32(tn_manifest_part, source, 0, UINT32_MAX, "source"),
-    TN_DOC_COUNT(tn_manifest_part, begin, UINT64_MAX, "begin"),
-    TN_DOC_COUNT(tn_manifest_part, end, UINT64_MAX, "end"),
-    TN_DOC_CHECK(check_part),
-    TN_DOC_WORD(tn_manifest_part, state, tn_part_state,
-                ((const char *const[]){"free", "dealt", "done", NULL}), "state"),
-    TN_DOC_U32(tn_manifest_part, attempt, 0, UINT32_MAX, "attempt", TN_DOC_IF(is_open)),
-    TN_DOC_COUNT(tn_manifest_part, position, UINT64_MAX, "position", TN_DOC_IF(is_open)),
-    TN_DOC_END,
-};
-
-static const tn_doc_row progress_rows[] = {
-    TN_DOC_U32(tn_manifest, epoch, 0, UINT32_MAX, "epoch"),
-    TN_DOC_LIST(tn_manifest, n_parts, part, const tn_manifest_part *, '[', part_rows, UINT32_MAX,
-                "parts"),
-    TN_DOC_U32(tn_manifest, shuffle, 0, UINT32_MAX, "shuffle", TN_DOC_FLAG(tn_manifest, shared)),
-    TN_DOC_U32(tn_manifest, cut_for, 1, TN_MANIFEST_RANKS_MAX, "ranks", TN_DOC_MAY_MISS),
-    TN_DOC_U64(tn_manifest, epoch_step, 0, UINT64_MAX, "step", TN_DOC_MAY_MISS),
-    TN_DOC_CRC(tn_manifest, begun_crc, "begun", TN_DOC_FLAG(tn_manifest, begun)),
-    TN_DOC_END,
-};
-
-static const tn_doc_row range_rows[] = {
-    TN_DOC_U32(tn_day_range, first, 0, TN_HOUR_MAX - TN_HOUR_MIN, "first"),
-    TN_DOC_U32(tn_day_range, last, 0, TN_HOUR_MAX - TN_HOUR_MIN, "last"),
-    TN_DOC_END,
-};
-
-static bool is_within(const void *days)
-{
-    return ((const tn_manifest_days *)days)->within;
-}
-
-static bool is_after(const void *days)
-{
-    const tn_manifest_days *d = days;
-    return !d->within && d->day != 0;
-}
-
-static bool has_day(const void *days)
-{
-    const tn_manifest_days *d = days;
-    return d->within || d->day != 0;
-}
-
-/* Makes hours what they are in the document: numbers from 0, as days are. */
-static tn_manifest_days pack_days(const tn_manifest_days *days)
-{
-    tn_manifest_days d = *days;
-    d.hours = tn_day_is_hour(d.day) || (d.n > 0 && tn_day_is_hour(d.range[0].first));
-    const uint32_t base = d.hours ? TN_HOUR_MIN : 0;
-    for (uint32_t i = 0; i < d.n; i++) {
-        d.range[i] = (tn_day_range){d.range[i].first - base, d.range[i].last - base};
-    }
-    d.day -= has_day(&d) ? base : 0;
-    return d;
-}
-
-/* The way back. A day lies between two ranges. */
-static const char *unpack_days(void *days)
-{
-    tn_manifest_days *d = days;
-    const uint32_t base = d->hours ? TN_HOUR_MIN : 0;
-    const uint32_t most = d->hours ? TN_HOUR_MAX - TN_HOUR_MIN : TN_DAY_MAX;
-    uint32_t least = 0;
-    for (uint32_t i = 0; i < d->n; i++) {
-        tn_day_range *r = &d->range[i];
-        if (r->first < least || r->first > r->last || r->last > most) {
-            return "learned";
-        }
-        least = r->last + 2;
-        *r = (tn_day_range){base + r->first, base + r->last};
-    }
-    if (d->day > most) {
-        return d->within ? "day" : "last";
-    }
-    d->day += has_day(d) ? base : 0;
-    d->hours = false;
-    return NULL;
-}
-
-static const tn_doc_row days_rows[] = {
-    TN_DOC_MARK(tn_manifest_days, hours, "hour", "unit"),
-    TN_DOC_ARRAY(tn_manifest_days, n, range, tn_day_range, '[', range_rows, TN_DAY_RANGES_MAX,
-                 "learned"),
-    TN_DOC_U32(tn_manifest_days, day, 0, TN_HOUR_MAX - TN_HOUR_MIN, "day",
-               TN_DOC_FLAG(tn_manifest_days, within)),
-    TN_DOC_U32(tn_manifest_days, epoch, 0, UINT32_MAX, "epoch", TN_DOC_IF(is_within)),
-    TN_DOC_U64(tn_manifest_days, before, 0, INT64_MAX, "before", TN_DOC_IF(is_within)),
-    TN_DOC_U32(tn_manifest_days, day, 0, TN_HOUR_MAX - TN_HOUR_MIN, "last", TN_DOC_MAY_MISS,
-               .has = is_after),
-    TN_DOC_COUNT(tn_manifest_days, samples, UINT64_MAX, "samples", TN_DOC_IF(has_day)),
-    TN_DOC_CHECK(unpack_days),
-    TN_DOC_END,
-};
-
-static const char *check_days(void *manifest)
-{
-    const tn_manifest *m = manifest;
-    return m->days.epoch > m->epoch ? "days.epoch" : NULL;
-}
-
-static bool is_published(const void *manifest)
-{
-    const tn_manifest *m = manifest;
-    return m->export.due || m->export.newest[0] != '\0';
-}
-
-static const tn_doc_row export_rows[] = {
-    TN_DOC_BOOL(tn_manifest_export, due, "due"),
-    TN_DOC_ID(tn_manifest_export, newest, 0, "newest"), /* becomes a path */
-    TN_DOC_BOOL(tn_manifest_export, awaits, "awaits_calibration", TN_DOC_MAY_MISS),
-    TN_DOC_STR(tn_manifest_export, calibration, "calibration", TN_DOC_MAY_MISS),
-    TN_DOC_END,
-};
-
-/* Until "counted" says otherwise the best counts. */
-static const char *count_best(void *manifest)
-{
-    tn_manifest *m = manifest;
-    m->best_counted = m->best_value;
-    return NULL;
-}
-
-static bool counts_other(const void *manifest)
-{
-    const tn_manifest *m = manifest;
-    return m->best_counted != m->best_value;
-}
-
-static const tn_doc_row best_rows[] = {
-    TN_DOC_STR(tn_manifest, best_name, "name"),
-    TN_DOC_F64(tn_manifest, best_value, "value"),
-    TN_DOC_U64(tn_manifest, best_step, 0, UINT64_MAX, "step"),
-    TN_DOC_CHECK(count_best),
-    TN_DOC_NAN(tn_manifest, best_counted, "counted", TN_DOC_MAY_MISS, .has = counts_other),
-    TN_DOC_END,
-};
-
-static const tn_doc_row metrics_rows[] = {
-    TN_DOC_GROUP('{', best_rows, "best", TN_DOC_OR_NULL),
-    TN_DOC_U64(tn_manifest, bad_evals, 0, UINT64_MAX, "bad_evals"),
-    TN_DOC_F64(tn_manifest, lr_scale, "lr_scale"),
-    TN_DOC_BOOL(tn_manifest, eval_owed, "eval_owed", TN_DOC_MAY_MISS),
-    TN_DOC_END,
-};
-
 /* ---- "files" ---- */
 
 static bool is_sparse(const void *file)
@@ -350,12 +187,6 @@ static const tn_doc_row config_rows[] = {
     TN_DOC_END,
 };
 
-static const tn_doc_row host_rows[] = {
-    TN_DOC_STR(tn_manifest, cpu, "cpu"),
-    TN_DOC_STR(tn_manifest, blas, "blas"),
-    TN_DOC_END,
-};
-
 static const tn_doc_row manifest_rows[] = {
     TN_DOC_WORD(tn_manifest, is_delta, bool, ((const char *const[]){"full", "delta", NULL}),
                 "kind"),
@@ -370,17 +201,7 @@ static const tn_doc_row manifest_rows[] = {
     TN_DOC_GROUP('{', config_rows, "config"),
     TN_DOC_OBJECT(tn_manifest, sparse, tn_row_schema, '{', schema_rows, "sparse"),
     TN_DOC_OBJECT(tn_manifest, dense, tn_manifest_dense, '{', dense_rows, "dense"),
-    TN_DOC_GROUP('{', progress_rows, "progress"),
-    TN_DOC_OBJECT(tn_manifest, days, tn_manifest_days, '{', days_rows, "days",
-                  TN_DOC_FLAG(tn_manifest, days.used)),
-    TN_DOC_CHECK(check_days),
-    TN_DOC_OBJECT(tn_manifest, export, tn_manifest_export, '{', export_rows, "export",
-                  TN_DOC_MAY_MISS, .has = is_published),
-    TN_DOC_HEX(tn_manifest, seed, "seed"),
-    TN_DOC_RAW(tn_manifest, requests, "requests"),
-    TN_DOC_GROUP('{', metrics_rows, "metrics"),
-    TN_DOC_RAW(tn_manifest, logs, "logs"),
-    TN_DOC_GROUP('{', host_rows, "host"),
+    TN_DOC_PART(tn_manifest, sections),
     TN_DOC_LIST(tn_manifest, n_files, file, const tn_manifest_file *, '{', file_rows, UINT32_MAX,
                 "files"),
     TN_DOC_CHECK(check_files),
@@ -398,10 +219,6 @@ tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc, t
     TN_ASSERT(m->ordinal > 0 && m->base < m->ordinal);
     TN_ASSERT(check_files(&doc) == NULL && check_params(&doc.dense) == NULL);
     doc.is_delta = m->base != 0;
-    doc.cut_for = m->shared && m->cut_for > 1 ? m->cut_for : 0;
-    doc.requests.text = "[]";
-    doc.logs.text = "{}";
-    doc.days = pack_days(&m->days);
     TN_TRY(tn_document_write(&manifest_document, &doc, out, err));
     if (out->size > TN_MANIFEST_BYTES_MAX) {
         return tn_fail(err, TN_E_LIMIT, "a manifest of %zu bytes, at most %d are allowed",
@@ -414,7 +231,7 @@ tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc, t
 tn_status tn_manifest_read(tn_manifest *out, const tn_text *text, tn_arena *arena, const char *what,
                            tn_error *err)
 {
-    tn_manifest m = {.cut_for = 1};
+    tn_manifest m = {.sections = out->sections};
     TN_TRY(tn_document_read(&manifest_document, &m, text, arena, what, err));
     m.crc = tn_document_crc(text);
     *out = m;
@@ -422,6 +239,8 @@ tn_status tn_manifest_read(tn_manifest *out, const tn_text *text, tn_arena *aren
 }
 
 /* ---- hashes of parts ---- */
+
+static const tn_doc_row sparse_row = TN_DOC_GROUP('{', schema_rows, "");
 
 void tn_manifest_add_learned(tn_text *out, const tn_manifest *m)
 {
@@ -435,35 +254,26 @@ void tn_manifest_add_learned(tn_text *out, const tn_manifest *m)
     tn_json_close(out, ']');
 }
 
-/* Ends a hash of `text` and frees it; `out` holds 32 bytes. */
-static tn_status end_hash(tn_sha256 *hash, tn_text *text, uint8_t *out, tn_error *err)
+static tn_status hash_value(tn_sha256 *hash, const tn_doc_row *row, const void *s, tn_error *err)
 {
-    tn_status status = tn_text_check(text, "the list of records", err);
-    tn_sha256_end(hash, out);
-    tn_text_done(text);
+    tn_text text = {0};
+    tn_doc_put(&text, row, s);
+    tn_sha256_add(hash, tn_text_str(&text), text.size);
+    const tn_status status = tn_text_check(&text, "a part of a manifest", err);
+    tn_text_done(&text);
     return status;
-}
-
-static void hash_value(tn_sha256 *hash, tn_text *text, const tn_doc_row *row, const void *s)
-{
-    const size_t before = text->size;
-    tn_text_addc(text, '\n'); /* no comma follows it */
-    tn_doc_put(text, row, s);
-    tn_sha256_add(hash, tn_text_str(text) + before + 1,
-                  text->size > before ? text->size - before - 1 : 0);
 }
 
 tn_status tn_manifest_structure(const tn_manifest *m, const char *nodes, char out[65],
                                 tn_error *err)
 {
     uint8_t digest[32];
-    tn_text text = {0};
     tn_sha256 hash;
     tn_sha256_init(&hash);
-    hash_value(&hash, &text, &(tn_doc_row)TN_DOC_GROUP('{', schema_rows, ""), &m->sparse);
-    hash_value(&hash, &text, &(tn_doc_row)PARAMS_ROW, &m->dense);
+    TN_TRY(hash_value(&hash, &sparse_row, &m->sparse, err));
+    TN_TRY(hash_value(&hash, &(tn_doc_row)PARAMS_ROW, &m->dense, err));
     tn_sha256_add(&hash, nodes, strlen(nodes));
-    TN_TRY(end_hash(&hash, &text, digest, err));
+    tn_sha256_end(&hash, digest);
     tn_sha256_hex(digest, out);
     return TN_OK;
 }
@@ -472,11 +282,10 @@ tn_status tn_row_schema_hash(const tn_row_schema *schema, uint8_t out[TN_SNAPSHO
                              tn_error *err)
 {
     uint8_t digest[32];
-    tn_text text = {0};
     tn_sha256 hash;
     tn_sha256_init(&hash);
-    hash_value(&hash, &text, &(tn_doc_row)TN_DOC_GROUP('{', schema_rows, ""), schema);
-    TN_TRY(end_hash(&hash, &text, digest, err));
+    TN_TRY(hash_value(&hash, &sparse_row, schema, err));
+    tn_sha256_end(&hash, digest);
     memcpy(out, digest, TN_SNAPSHOT_SCHEMA_BYTES);
     return TN_OK;
 }

@@ -205,7 +205,7 @@ void tn_checkpoints_name(tn_saved *out, const tn_manifest *m)
     out->rows = m->rows;
     out->step = m->step;
     out->samples = m->samples;
-    out->epoch = m->epoch;
+    out->epoch = tn_run_sections_of(m)->progress.epoch;
 }
 
 static tn_status write_and_commit(void *arg, tn_error *err)
@@ -233,13 +233,9 @@ static uint64_t make_run_id(const tn_model_plan *plan, const char *config)
         return tn_random_id();
     }
     tn_sha256 h;
-    uint8_t digest[32];
-    uint64_t id = 0;
     tn_sha256_init(&h);
     tn_sha256_add(&h, config, strlen(config));
-    tn_sha256_end(&h, digest);
-    memcpy(&id, digest, sizeof id);
-    return __builtin_bswap64(id); /* its hex is in digest order */
+    return tn_sha256_end64(&h);
 }
 
 tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_model_plan *plan,

@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 typedef struct tn_metrics tn_metrics;
-typedef struct tn_arena tn_arena;                 /* base/core/arena.h */
-typedef struct tn_manifest_days tn_manifest_days; /* ps/snapshot/manifest.h */
-typedef struct tn_valid_rows tn_valid_rows;       /* train/config/days.h */
+typedef struct tn_arena tn_arena;               /* base/core/arena.h */
+typedef struct tn_learned_days tn_learned_days; /* train/config/days.h */
+typedef struct tn_valid_rows tn_valid_rows;     /* train/config/days.h */
 typedef struct tn_model_plan tn_model_plan;
 typedef struct tn_run tn_run;
 typedef struct tn_run_state tn_run_state;
@@ -118,7 +118,7 @@ tn_status tn_checkpoint_run_dir(const char *path, char out[TN_PATH_SIZE],
                                 tn_error *err) TN_MUST_USE;
 
 /* Reads the days that the checkpoint at `path`, or the newest in a run directory, has learned. */
-void tn_checkpoint_days_at(const char *path, tn_manifest_days *out);
+void tn_checkpoint_days_at(const char *path, tn_learned_days *out);
 
 /* Whether it has learned this day. */
 bool tn_checkpoint_has_day(const char *path, uint32_t day);
@@ -129,7 +129,7 @@ tn_status tn_checkpoint_valid_rows(const char *path, const tn_run *run, tn_arena
 
 /* Reads the days and the step (or NULL) of the checkpoint that the run goes on from, by its
  * manifest alone; nothing where there is none, or it cannot be read: its loader reports that. */
-void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out, uint64_t *step);
+void tn_checkpoint_days(const tn_run *run, tn_learned_days *out, uint64_t *step);
 
 /* For a run that finds nothing to learn: does what one that was killed has left undone in the run
  * directory (ckptdir.h), unless another is at work there. */

@@ -16,7 +16,6 @@
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
-#include <math.h>
 #include <string.h>
 
 #define CELLS ((size_t)2 * TN_MOMENT_BINS)
@@ -124,51 +123,42 @@ tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena
 }
 
 /* Lists parts of the epoch that runs: by a ledger, or those after a single reader. */
-static void fill_parts(tn_manifest *m, const tn_moment_from *from, tn_arena *arena)
+static tn_epoch_position position_of(const tn_moment_from *from, tn_arena *arena)
 {
     const tn_run_state *state = from->state;
+    tn_epoch_position at = {.epoch = state->progress.epoch, .n_parts = state->n_parts};
     if (state->part == NULL) {
-        m->part = tn_epoch_parts_manifest(state->data, &state->progress, 1, arena, &m->n_parts);
-        return;
+        at.part = tn_epoch_parts_manifest(state->data, &state->progress, 1, arena, &at.n_parts);
+        return at;
     }
     TN_ASSERT(state->data != NULL);
-    tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, state->n_parts + 1);
-    memcpy(part, state->part, state->n_parts * sizeof *part);
-    m->part = part;
-    m->n_parts = state->n_parts;
-    m->shared = true;
-    m->cut_for = state->data->cut_for;
-    m->shuffle = from->w->plan->run->data.shuffle;
+    at.part = TN_NEW_ARRAY(arena, tn_epoch_part, state->n_parts + 1);
+    memcpy(at.part, state->part, state->n_parts * sizeof *at.part);
+    at.shared = true;
+    at.cut_for = state->data->cut_for > 1 ? state->data->cut_for : 0;
+    at.shuffle = from->w->plan->run->data.shuffle;
+    return at;
 }
 
 static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *arena)
 {
+    const tn_run *run = from->w->plan->run;
     const tn_run_state *state = from->state;
-    const tn_early_stopping_state *p = &state->patience;
+    tn_run_sections *s = TN_NEW(arena, tn_run_sections);
+    char *blas = TN_NEW_ARRAY(arena, char, TN_HOST_BLAS_SIZE);
+    tn_host_blas(&run->compute, blas);
+    *s = (tn_run_sections){.progress = position_of(from, arena),
+                           .kept = state->kept,
+                           .seed = run->run.seed,
+                           .cpu = tn_host_cpu(),
+                           .blas = blas};
+    s->kept.days = tn_days_pack(&state->kept.days);
     m->run_id = from->run_id;
     m->step = state->steps;
     m->samples = state->samples;
     m->clock = from->w->day;
     m->config_hash = from->text->hash;
-    m->epoch = state->progress.epoch;
-    m->epoch_step = state->epoch_step;
-    m->begun = state->begun;
-    m->begun_crc = state->begun_crc;
-    fill_parts(m, from, arena);
-    m->seed = from->w->plan->run->run.seed;
-    m->best_name = p->seen ? state->monitor : NULL;
-    m->best_value = p->best;
-    m->best_step = p->step;
-    m->best_counted = p->has_counted ? p->counted : (double)NAN;
-    m->bad_evals = p->bad;
-    m->lr_scale = p->lr_scale;
-    m->eval_owed = state->eval_owed;
-    m->days = state->days;
-    m->export = state->export;
-    m->cpu = tn_host_cpu();
-    char *blas = TN_NEW_ARRAY(arena, char, TN_HOST_BLAS_SIZE);
-    tn_host_blas(&from->w->plan->run->compute, blas);
-    m->blas = blas;
+    m->sections = (tn_doc_part){tn_run_sections_rows, s};
 }
 
 /* ---- arrays ---- */

@@ -6,8 +6,8 @@
 #include "base/core/number.h"
 #include "base/file/file.h"
 #include "base/math/sha256.h"
-#include "ps/snapshot/manifest.h"
 #include "ps/snapshot/snapshot.h"
+#include "train/checkpoint/run_state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -43,9 +43,11 @@ tn_status tn_ckpt_read_manifest(const char *path, tn_arena *arena, tn_manifest *
 {
     char file[TN_PATH_SIZE];
     tn_text text = {0};
+    tn_run_sections *sections = TN_NEW(arena, tn_run_sections);
     TN_TRY(tn_path_join(path, "MANIFEST", file, err));
     tn_status status = tn_file_read_all(file, TN_MANIFEST_BYTES_MAX, &text, err);
     if (status == TN_OK) {
+        out->sections = (tn_doc_part){tn_run_sections_rows, sections};
         status = tn_manifest_read(out, &text, arena, file, err);
     }
     tn_text_done(&text);
@@ -421,13 +423,8 @@ tn_status tn_ckpt_model_id(const char *path, char out[33], tn_error *err)
     tn_text files = {0};
     tn_status status = add_lists(path, arena, &files, err);
     if (status == TN_OK) {
-        uint8_t digest[32];
         char hex[65];
-        tn_sha256 h;
-        tn_sha256_init(&h);
-        tn_sha256_add(&h, files.data, files.size);
-        tn_sha256_end(&h, digest);
-        tn_sha256_hex(digest, hex);
+        tn_sha256_hex_of(files.data, files.size, hex);
         (void)snprintf(out, ID_DIGITS + 1, "%.*s", ID_DIGITS, hex);
     }
     tn_text_done(&files);

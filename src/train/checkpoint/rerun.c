@@ -163,7 +163,7 @@ static bool data_changed(const tn_rerun *r)
 /* Says how far a run over days has come, which is never finished. */
 static void say_days(const tn_rerun *r, tn_text *out)
 {
-    const tn_manifest_days *days = &r->state->days;
+    const tn_learned_days *days = &r->state->kept.days;
     tn_text_addf(out, "goes on from %s (", r->name);
     if (days->within) {
         char name[TN_DAY_NAME];
@@ -189,7 +189,7 @@ static bool say_where(const tn_rerun *r, tn_text *out, tn_text *remedy)
         tn_text_addf(out, "run '%s' is finished (epoch %u of %u, step %llu)", run->run.name,
                      s->progress.epoch, run->train.epochs, steps);
         tn_text_addf(remedy, "train.epochs=%u", s->progress.epoch + 1);
-    } else if (s->eval_owed || (steps < run->train.max_steps && !r->patience_over)) {
+    } else if (s->kept.eval_owed || (steps < run->train.max_steps && !r->patience_over)) {
         tn_text_addf(out, "goes on from %s (epoch %u of %u, step %llu)", r->name,
                      s->progress.epoch + 1, run->train.epochs, steps);
         return false;
@@ -199,8 +199,8 @@ static bool say_where(const tn_rerun *r, tn_text *out, tn_text *remedy)
         tn_text_addf(remedy, "train.max_steps=%llu", 2 * steps + 1);
     } else {
         tn_text_addf(out, "run '%s' is finished (no better %s %u times in a row, step %llu)",
-                     run->run.name, run->train.stop.monitor, s->patience.bad, steps);
-        tn_text_addf(remedy, "train.stop.patience=%u", s->patience.bad + 1);
+                     run->run.name, run->train.stop.monitor, s->kept.patience.bad, steps);
+        tn_text_addf(remedy, "train.stop.patience=%u", s->kept.patience.bad + 1);
     }
     return true;
 }
@@ -214,7 +214,7 @@ static uint32_t say_changes(const tn_rerun *r, bool finished, bool other_data, t
     if (other_data) {
         add_name(&names, n++, "data.train");
     }
-    if (!tn_tree_is_null(run->checkpoint.from) && !r->state->begun) {
+    if (!tn_tree_is_null(run->checkpoint.from) && !r->state->kept.begun) {
         add_name(&names, n++, "checkpoint.from");
     }
     if (n > 0) {

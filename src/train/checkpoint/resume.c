@@ -22,7 +22,6 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -183,8 +182,10 @@ typedef struct loading {
 /* Positions within an epoch count rows in an order of their own. */
 static tn_status fits_within(const tn_run *run, const tn_manifest *m, tn_error *err)
 {
-    const bool seed = m->seed != run->run.seed && run->data.shuffle > 0;
-    if (!seed && (!m->shared || m->shuffle == run->data.shuffle)) {
+    const tn_run_sections *was = tn_run_sections_of(m);
+    const bool seed = was->seed != run->run.seed && run->data.shuffle > 0;
+    const bool shuffle = was->progress.shared && was->progress.shuffle != run->data.shuffle;
+    if (was->progress.n_parts == 0 || (!seed && !shuffle)) {
         return TN_OK;
     }
     return tn_fail(err, TN_E_CONFIG,
@@ -193,7 +194,7 @@ static tn_status fits_within(const tn_run *run, const tn_manifest *m, tn_error *
                    seed ? "run.seed" : "data.shuffle",
                    (unsigned long long)(seed ? run->run.seed : run->data.shuffle),
                    (unsigned long long)m->ordinal,
-                   (unsigned long long)(seed ? m->seed : m->shuffle));
+                   (unsigned long long)(seed ? was->seed : was->progress.shuffle));
 }
 
 static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)
@@ -205,7 +206,7 @@ static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)
         return tn_fail(err, TN_E_CKPT, "checkpoint %llu holds changes only",
                        (unsigned long long)m->ordinal);
     }
-    return l->state != NULL && m->n_parts > 0 ? fits_within(l->w->plan->run, m, err) : TN_OK;
+    return l->state != NULL ? fits_within(l->w->plan->run, m, err) : TN_OK;
 }
 
 /* ---- reading ---- */
@@ -276,29 +277,20 @@ static tn_status check_rows(const loading *l, const char *path, const tn_manifes
     return TN_OK;
 }
 
-static void take_state(const loading *l, const tn_manifest *m)
+static void take_state(tn_run_state *s, const tn_manifest *m)
 {
-    tn_run_state *s = l->state;
-    bool same = m->best_name != NULL && s->monitor != NULL && strcmp(m->best_name, s->monitor) == 0;
-    s->progress = (tn_progress){.epoch = m->epoch};
+    const tn_run_sections *from = tn_run_sections_of(m);
+    const char *monitor = s->kept.patience.monitor;
+    s->progress = (tn_progress){.epoch = from->progress.epoch};
     s->steps = m->step;
     s->samples = m->samples;
-    s->eval_owed = m->eval_owed;
-    s->days = m->days;
-    s->export = m->export;
-    s->export.calibration = NULL; /* is fitted when it is needed */
-    s->epoch_step = m->epoch_step;
-    s->begun = m->begun;
-    s->begun_crc = m->begun_crc;
-    s->patience = (tn_early_stopping_state){.lr_scale = m->lr_scale};
-    if (same) { /* values of another metric say nothing */
-        s->patience.seen = true;
-        s->patience.best = m->best_value;
-        s->patience.step = m->best_step;
-        s->patience.has_counted = !isnan(m->best_counted);
-        s->patience.counted = m->best_counted;
-        s->patience.bad = (uint32_t)m->bad_evals;
+    s->kept = from->kept;
+    s->kept.export.calibration = NULL; /* is fitted when it is needed */
+    tn_early_stopping_state *p = &s->kept.patience;
+    if (!p->seen || monitor == NULL || strcmp(p->monitor, monitor) != 0) {
+        *p = (tn_early_stopping_state){.lr_scale = p->lr_scale}; /* another metric says nothing */
     }
+    p->monitor = monitor;
 }
 
 static void warn_of_changes(const loading *l, const tn_manifest *m)
@@ -308,13 +300,14 @@ static void warn_of_changes(const loading *l, const tn_manifest *m)
         return;
     }
     tn_host_blas(&l->w->plan->run->compute, blas);
-    if (strcmp(m->blas, blas) != 0 || strcmp(m->cpu, tn_host_cpu()) != 0) {
+    const tn_run_sections *was = tn_run_sections_of(m);
+    if (strcmp(was->blas, blas) != 0 || strcmp(was->cpu, tn_host_cpu()) != 0) {
         tn_log(TN_LOG_WARN,
                "the checkpoint was written on %s with %s, this is %s with %s: bits may "
                "differ",
-               m->cpu, m->blas, tn_host_cpu(), blas);
+               was->cpu, was->blas, tn_host_cpu(), blas);
     }
-    if (m->seed != l->w->plan->run->run.seed) {
+    if (was->seed != l->w->plan->run->run.seed) {
         tn_log(TN_LOG_WARN, "run.seed differs from the checkpoint's");
     }
 }
@@ -352,10 +345,10 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
     warn_of_changes(l, m);
     if (l->stand != NULL) {
         tn_epoch_position_done(l->stand);
-        TN_TRY(tn_epoch_position_init(l->stand, m, err));
+        TN_TRY(tn_epoch_position_init(l->stand, &tn_run_sections_of(m)->progress, err));
     }
     if (l->state != NULL) {
-        take_state(l, m);
+        take_state(l->state, m);
     }
     if (l->which != NULL) {
         *l->which = (tn_saved){.deltas = l->deltas, .bytes = l->bytes, .crc = m->crc};
@@ -386,7 +379,7 @@ static tn_status load_one(const char *path, const tn_ckpt_loader *loader, tn_err
 static tn_status find_best(const tn_checkpoints *c, const tn_worker *w, tn_run_state *state,
                            tn_error *err)
 {
-    const uint64_t step = state->patience.step;
+    const uint64_t step = state->kept.patience.step;
     uint64_t *out = &state->best_ordinal;
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_ckpt_listing list = {0};
@@ -397,7 +390,9 @@ static tn_status find_best(const tn_checkpoints *c, const tn_worker *w, tn_run_s
         tn_manifest m = {0};
         status = tn_ckptdir_path(tn_checkpoints_dir(c), list.ordinal[i], path, err);
         status = status == TN_OK ? tn_ckpt_read_manifest(path, arena, &m, err) : status;
-        if (status == TN_OK && m.step == step && m.best_name != NULL && m.best_step == step) {
+        const tn_early_stopping_state *was =
+            status == TN_OK ? &tn_run_sections_of(&m)->kept.patience : NULL;
+        if (was != NULL && m.step == step && was->seen && was->step == step) {
             *out = list.ordinal[i];
             state->owes_best = m.dense.t != tn_dense_t(w->shard.dense);
         }
@@ -433,8 +428,8 @@ static tn_status begin_with(tn_checkpoints *c, tn_worker *w, tn_run_state *state
     tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l, .strict = true};
     TN_TRY(load_one(path, &loader, err));
     TN_ASSERT(which->ordinal != 0);
-    state->begun = true;
-    state->begun_crc = which->crc;
+    state->kept.begun = true;
+    state->kept.begun_crc = which->crc;
     which->ordinal = 0;
     w->steps = 0;
     return TN_OK;
@@ -455,7 +450,7 @@ static tn_status check_begun(const tn_checkpoints *c, const tn_run_state *state,
     if (status != TN_OK) {
         return tn_fail(err, TN_E_CKPT, "no checkpoint '%s' to begin with\nhint: %s", path, hint);
     }
-    if (state->begun && state->begun_crc == crc) {
+    if (state->kept.begun && state->kept.begun_crc == crc) {
         return TN_OK;
     }
     return tn_fail(err, TN_E_CONFIG,
@@ -529,10 +524,10 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
                                        : check_begun(c, state, which, err));
         }
     }
-    if (state->days.used) { /* the last one after a whole day is never pruned */
-        state->best_ordinal = state->days.within ? state->days.before : which->ordinal;
+    if (state->kept.days.used) { /* the last one after a whole day is never pruned */
+        state->best_ordinal = state->kept.days.within ? state->kept.days.before : which->ordinal;
     }
-    if (state->patience.seen) {
+    if (state->kept.patience.seen) {
         return as_ckpt(find_best(c, w, state, err), err);
     }
     return TN_OK;
@@ -625,13 +620,13 @@ static void first_of(const tn_run *run, char out[TN_PATH_SIZE])
     tn_text_done(&dir);
 }
 
-static void read_days(const char *path, tn_manifest_days *out, uint64_t *step)
+static void read_days(const char *path, tn_learned_days *out, uint64_t *step)
 {
     tn_manifest m = {0};
     tn_arena *arena = tn_arena_new(1 << 14);
-    *out = (tn_manifest_days){0};
+    *out = (tn_learned_days){0};
     if (path[0] != '\0' && tn_ckpt_read_manifest(path, arena, &m, NULL) == TN_OK) {
-        *out = m.days;
+        *out = tn_run_sections_of(&m)->kept.days;
         if (step != NULL) {
             *step = m.step;
         }
@@ -639,19 +634,19 @@ static void read_days(const char *path, tn_manifest_days *out, uint64_t *step)
     tn_arena_free(arena);
 }
 
-void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out, uint64_t *step)
+void tn_checkpoint_days(const tn_run *run, tn_learned_days *out, uint64_t *step)
 {
     char path[TN_PATH_SIZE];
     first_of(run, path);
     read_days(path, out, step);
 }
 
-void tn_checkpoint_days_at(const char *path, tn_manifest_days *out)
+void tn_checkpoint_days_at(const char *path, tn_learned_days *out)
 {
     char folder[TN_PATH_SIZE];
     tn_text config = {0};
     tn_checkpoint_config_path(path, &config);
-    *out = (tn_manifest_days){0};
+    *out = (tn_learned_days){0};
     if (tn_path_parent(tn_text_str(&config), folder, NULL) == TN_OK) {
         read_days(folder, out, NULL);
     }
@@ -660,7 +655,7 @@ void tn_checkpoint_days_at(const char *path, tn_manifest_days *out)
 
 bool tn_checkpoint_has_day(const char *path, uint32_t day)
 {
-    tn_manifest_days learned;
+    tn_learned_days learned;
     tn_checkpoint_days_at(path, &learned);
     return tn_days_has(&learned, day);
 }
@@ -668,7 +663,7 @@ bool tn_checkpoint_has_day(const char *path, uint32_t day)
 tn_status tn_checkpoint_valid_rows(const char *path, const tn_run *run, tn_arena *arena,
                                    tn_valid_rows *out, tn_error *err)
 {
-    tn_manifest_days learned = {0};
+    tn_learned_days learned = {0};
     if (run->data.next) {
         tn_checkpoint_days_at(path, &learned);
     }

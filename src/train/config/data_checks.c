@@ -10,7 +10,6 @@
 #include "io/read/fileset.h"
 #include "io/schema/dataopts.h"
 #include "io/source/uri.h"
-#include "ps/snapshot/manifest.h"
 #include "train/config/days.h"
 
 #include <string.h>
@@ -97,7 +96,7 @@ static bool have_same_bytes(const file_of *a, const file_of *b)
 
 /* The paths that the model is trained on: of a run over days those of the days that are learned,
  * and unless these are known, those that are asked for. */
-static tn_strs trained_paths(const tn_data_opts *data, const tn_manifest_days *learned,
+static tn_strs trained_paths(const tn_data_opts *data, const tn_learned_days *learned,
                              tn_arena *arena)
 {
     if (data->pattern.n == 0) {
@@ -119,7 +118,7 @@ static bool is_same(const file_of *a, const file_of *b)
     return a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino;
 }
 
-bool tn_data_is_trained(const tn_data_opts *data, const tn_manifest_days *learned,
+bool tn_data_is_trained(const tn_data_opts *data, const tn_learned_days *learned,
                         const tn_strs *paths, tn_text *which)
 {
     if (data->held != TN_HELD_NONE && paths->item == data->valid.item) {

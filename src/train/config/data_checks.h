@@ -11,10 +11,10 @@
 
 #include <stdbool.h>
 
-typedef struct tn_binder tn_binder;               /* config/values.h */
-typedef struct tn_data_opts tn_data_opts;         /* io/schema/dataopts.h */
-typedef struct tn_manifest_days tn_manifest_days; /* ps/snapshot/manifest.h */
-typedef struct tn_strs tn_strs;                   /* config/values.h */
+typedef struct tn_binder tn_binder;             /* config/values.h */
+typedef struct tn_data_opts tn_data_opts;       /* io/schema/dataopts.h */
+typedef struct tn_learned_days tn_learned_days; /* train/config/days.h */
+typedef struct tn_strs tn_strs;                 /* config/values.h */
 typedef struct tn_tables tn_tables;
 typedef struct tn_text tn_text; /* base/core/text.h */
 typedef struct tn_tree tn_tree; /* config/tree.h */
@@ -23,7 +23,7 @@ typedef struct tn_tree tn_tree; /* config/tree.h */
  * of it that is `learned`; when that is NULL or not used, also of the days that data.days names.
  * `which` gets "'a' is also in data.train", with ": it holds the bytes of 'b'" when names differ. A
  * file that cannot be found is passed over: its reader reports it. */
-bool tn_data_is_trained(const tn_data_opts *data, const tn_manifest_days *learned,
+bool tn_data_is_trained(const tn_data_opts *data, const tn_learned_days *learned,
                         const tn_strs *paths, tn_text *which);
 
 /* Slots that read the column of the label or of the weight, which data.label_slots refuses. Faults

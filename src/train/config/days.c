@@ -12,7 +12,6 @@
 #include "io/read/held_rows.h"
 #include "io/schema/dataopts.h"
 #include "io/source/remote.h"
-#include "ps/snapshot/manifest.h"
 
 #include <glob.h>
 #include <math.h>
@@ -335,7 +334,7 @@ tn_strs tn_days_all_paths(const tn_data_opts *data, tn_arena *arena)
     return (tn_strs){.n = n, .item = item};
 }
 
-tn_strs tn_days_learned_paths(const tn_data_opts *data, const tn_manifest_days *s, tn_arena *arena)
+tn_strs tn_days_learned_paths(const tn_data_opts *data, const tn_learned_days *s, tn_arena *arena)
 {
     uint64_t n = 0;
     for (uint32_t r = 0; s != NULL && r < s->n; r++) {
@@ -633,7 +632,7 @@ static uint32_t day_after(const tn_data_opts *data, uint32_t day)
     return i < data->n_days ? data->day[i] : day + 1;
 }
 
-tn_status tn_valid_rows_find(const tn_data_opts *data, const tn_manifest_days *learned,
+tn_status tn_valid_rows_find(const tn_data_opts *data, const tn_learned_days *learned,
                              tn_arena *arena, tn_valid_rows *out, tn_error *err)
 {
     *out = (tn_valid_rows){.paths = data->valid, .held = data->held != TN_HELD_NONE};
@@ -661,7 +660,7 @@ tn_status tn_valid_rows_find(const tn_data_opts *data, const tn_manifest_days *l
 
 /* ---- days that are learned ---- */
 
-bool tn_days_has(const tn_manifest_days *s, uint32_t day)
+bool tn_days_has(const tn_learned_days *s, uint32_t day)
 {
     bool has = false;
     for (uint32_t i = 0; i < s->n && !has; i++) {
@@ -670,7 +669,7 @@ bool tn_days_has(const tn_manifest_days *s, uint32_t day)
     return has;
 }
 
-tn_status tn_days_add(tn_manifest_days *s, uint32_t day, tn_error *err)
+tn_status tn_days_add(tn_learned_days *s, uint32_t day, tn_error *err)
 {
     uint32_t at = 0; /* the first range that ends after the day before, or touches it */
     while (at < s->n && (uint64_t)s->range[at].last + 1 < day) {
@@ -711,7 +710,7 @@ static void put_range(const tn_day_range *r, tn_text *out)
     }
 }
 
-void tn_days_put(const tn_manifest_days *s, tn_text *out)
+void tn_days_put(const tn_learned_days *s, tn_text *out)
 {
     const bool one = s->n == 1 && s->range[0].first == s->range[0].last;
     if (s->n == 0) {
@@ -726,3 +725,78 @@ void tn_days_put(const tn_manifest_days *s, tn_text *out)
     }
     tn_text_adds(out, one ? " is learned" : " are learned");
 }
+
+/* ---- their section of a manifest ---- */
+
+static const tn_doc_row range_rows[] = {
+    TN_DOC_U32(tn_day_range, first, 0, TN_HOUR_MAX - TN_HOUR_MIN, "first"),
+    TN_DOC_U32(tn_day_range, last, 0, TN_HOUR_MAX - TN_HOUR_MIN, "last"),
+    TN_DOC_END,
+};
+
+static bool is_within(const void *days)
+{
+    return ((const tn_learned_days *)days)->within;
+}
+
+static bool is_after(const void *days)
+{
+    const tn_learned_days *d = days;
+    return !d->within && d->day != 0;
+}
+
+static bool has_day(const void *days)
+{
+    const tn_learned_days *d = days;
+    return d->within || d->day != 0;
+}
+
+tn_learned_days tn_days_pack(const tn_learned_days *s)
+{
+    tn_learned_days d = *s;
+    d.hours = tn_day_is_hour(d.day) || (d.n > 0 && tn_day_is_hour(d.range[0].first));
+    const uint32_t base = d.hours ? TN_HOUR_MIN : 0;
+    for (uint32_t i = 0; i < d.n; i++) {
+        d.range[i] = (tn_day_range){d.range[i].first - base, d.range[i].last - base};
+    }
+    d.day -= has_day(&d) ? base : 0;
+    return d;
+}
+
+/* The way back. A day lies between two ranges. */
+static const char *unpack_days(void *days)
+{
+    tn_learned_days *d = days;
+    const uint32_t base = d->hours ? TN_HOUR_MIN : 0;
+    const uint32_t most = d->hours ? TN_HOUR_MAX - TN_HOUR_MIN : TN_DAY_MAX;
+    uint32_t least = 0;
+    for (uint32_t i = 0; i < d->n; i++) {
+        tn_day_range *r = &d->range[i];
+        if (r->first < least || r->first > r->last || r->last > most) {
+            return "learned";
+        }
+        least = r->last + 2;
+        *r = (tn_day_range){base + r->first, base + r->last};
+    }
+    if (d->day > most) {
+        return d->within ? "day" : "last";
+    }
+    d->day += has_day(d) ? base : 0;
+    d->hours = false;
+    return NULL;
+}
+
+const tn_doc_row tn_learned_days_rows[] = {
+    TN_DOC_MARK(tn_learned_days, hours, "hour", "unit"),
+    TN_DOC_ARRAY(tn_learned_days, n, range, tn_day_range, '[', range_rows, TN_DAY_RANGES_MAX,
+                 "learned"),
+    TN_DOC_U32(tn_learned_days, day, 0, TN_HOUR_MAX - TN_HOUR_MIN, "day",
+               TN_DOC_FLAG(tn_learned_days, within)),
+    TN_DOC_U32(tn_learned_days, epoch, 0, UINT32_MAX, "epoch", TN_DOC_IF(is_within)),
+    TN_DOC_U64(tn_learned_days, before, 0, INT64_MAX, "before", TN_DOC_IF(is_within)),
+    TN_DOC_U32(tn_learned_days, day, 0, TN_HOUR_MAX - TN_HOUR_MIN, "last", TN_DOC_MAY_MISS,
+               .has = is_after),
+    TN_DOC_COUNT(tn_learned_days, samples, UINT64_MAX, "samples", TN_DOC_IF(has_day)),
+    TN_DOC_CHECK(unpack_days),
+    TN_DOC_END,
+};

@@ -5,24 +5,36 @@
  *     logs/{day:%Y%m%d}/part-*            the files of a day: strftime, %Y %y %m %d %j %F %H
  *     logs/{day:%Y%m%d}/{hour:%H}.tsv     of an hour, or of all of a day's, 00 .. 23, in order
  *
- * A day is its number since 1970-01-01 (tn_day_read), an hour as in ps/snapshot/manifest.h; hours
+ * A day is its number since 1970-01-01 (tn_day_read), an hour as TN_HOUR_MIN says; hours
  * are those of the names, whatever the time zone. Wherever a run over hours has no days, a day is
  * an hour below. What is made lives in the arena. Any thread.
  */
 #pragma once
 
+#include "base/codec/document.h"
 #include "base/core/arena.h"
 #include "base/core/error.h"
 #include "config/values.h"
 
-typedef struct tn_data_opts tn_data_opts;         /* io/schema/dataopts.h */
-typedef struct tn_manifest_days tn_manifest_days; /* ps/snapshot/manifest.h */
-typedef struct tn_text tn_text;                   /* base/core/text.h */
+typedef struct tn_data_opts tn_data_opts; /* io/schema/dataopts.h */
+typedef struct tn_text tn_text;           /* base/core/text.h */
 
 enum { TN_DAY_TEXT = 16, TN_DAY_NAME = 24, TN_DAYS_MAX = 100000 };
 
+/* An hour, of a run over hours, is TN_HOUR_MIN and its number since 1970-01-01. */
+enum {
+    TN_DAY_MAX = 2932896, /* 9999-12-31 */
+    TN_HOUR_MIN = 1 << 30,
+    TN_HOUR_MAX = TN_HOUR_MIN + TN_DAY_MAX * 24 + 23,
+};
+
+static inline bool tn_day_is_hour(uint64_t day)
+{
+    return day >= TN_HOUR_MIN && day <= TN_HOUR_MAX;
+}
+
 /* The day that rows are stamped with, in days since 1970-01-01: "2026-11-07", "today" (UTC), NULL:
- * 0, at most TN_DAY_MAX (ps/snapshot/manifest.h). False: none of these. */
+ * 0, at most TN_DAY_MAX. False: none of these. */
 bool tn_day_read(const char *text, uint32_t *out);
 
 /* "2026-11-07", "2026-11-07T05". */
@@ -45,8 +57,6 @@ tn_strs tn_days_paths(const tn_strs *patterns, uint32_t day, tn_arena *arena);
 /* Returns the paths of all days of data.days. */
 tn_strs tn_days_all_paths(const tn_data_opts *data, tn_arena *arena);
 
-/* Returns the paths of all days that are learned; `s` NULL: there are none. */
-tn_strs tn_days_learned_paths(const tn_data_opts *data, const tn_manifest_days *s, tn_arena *arena);
 /* Globs that match the files of any day. */
 tn_strs tn_days_globs(const tn_strs *patterns, tn_arena *arena);
 
@@ -63,6 +73,40 @@ tn_status tn_days_look(const tn_data_opts *data, uint32_t day, tn_error *err) TN
 /* The same of all days of data.days, for who cannot do without one: the sentence names it. */
 tn_status tn_days_look_all(const tn_data_opts *data, tn_error *err) TN_MUST_USE;
 
+/* ---- days that are learned ---- */
+
+enum { TN_DAY_RANGES_MAX = 64 };
+
+typedef struct tn_day_range {
+    uint32_t first, last;
+} tn_day_range;
+
+/* The days that a run over days has learned. */
+typedef struct tn_learned_days {
+    bool used;  /* false: no run over days, and all else is 0 */
+    bool hours; /* in a document only: its numbers are hours from 0 */
+    uint32_t n;
+    tn_day_range range[TN_DAY_RANGES_MAX]; /* learned; ascending, with days between them */
+    bool within;                           /* a day that is not learned to its end */
+    uint32_t day;     /* this one; outside of one the day that was learned last; 0: not known */
+    uint32_t epoch;   /* epoch when the day within began */
+    uint64_t before;  /* the checkpoint before it began; 0: none, or not known */
+    uint64_t samples; /* when it began */
+} tn_learned_days;
+
+/* The section "days" of a manifest, which is read into *s as it is, and written of *s when it has
+ * been packed: hours are numbers from 0, as days are. */
+extern const tn_doc_row tn_learned_days_rows[];
+tn_learned_days tn_days_pack(const tn_learned_days *s);
+
+bool tn_days_has(const tn_learned_days *s, uint32_t day);
+/* TN_E_LIMIT: more than TN_DAY_RANGES_MAX ranges of days. */
+tn_status tn_days_add(tn_learned_days *s, uint32_t day, tn_error *err) TN_MUST_USE;
+/* "days 2026-11-01..07 are learned"; "no day is learned". */
+void tn_days_put(const tn_learned_days *s, tn_text *out);
+/* Returns the paths of all days that are learned; `s` NULL: there are none. */
+tn_strs tn_days_learned_paths(const tn_data_opts *data, const tn_learned_days *s, tn_arena *arena);
+
 /* ---- the rows that a model is judged by ---- */
 
 /* Rows of data.valid; or, with `valid: next`, the first ones of the day after the last learned one.
@@ -76,13 +120,5 @@ typedef struct tn_valid_rows {
 
 /* Paths are those of `data` or live in `arena`. TN_E_DATA: there are none, and why; TN_E_STOPPED:
  * by a signal, while a server was asked. */
-tn_status tn_valid_rows_find(const tn_data_opts *data, const tn_manifest_days *learned,
+tn_status tn_valid_rows_find(const tn_data_opts *data, const tn_learned_days *learned,
                              tn_arena *arena, tn_valid_rows *out, tn_error *err) TN_MUST_USE;
-
-/* ---- days that are learned ---- */
-
-bool tn_days_has(const tn_manifest_days *s, uint32_t day);
-/* TN_E_LIMIT: more than TN_DAY_RANGES_MAX ranges of days. */
-tn_status tn_days_add(tn_manifest_days *s, uint32_t day, tn_error *err) TN_MUST_USE;
-/* "days 2026-11-01..07 are learned"; "no day is learned". */
-void tn_days_put(const tn_manifest_days *s, tn_text *out);

@@ -21,7 +21,6 @@
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "ps/optim/schedule.h"
-#include "ps/snapshot/manifest.h"
 #include "train/config/data_checks.h"
 #include "train/config/days.h"
 #include "train/config/export_files.h"

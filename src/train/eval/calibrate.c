@@ -2,10 +2,10 @@
 #include "train/eval/calibrate.h"
 
 #include "base/core/alloc.h"
-#include "ps/snapshot/manifest.h"
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
+#include "train/checkpoint/run_state.h"
 #include "train/config/data_checks.h"
 #include "train/config/run.h"
 
@@ -17,7 +17,7 @@ tn_status tn_calibrate_rows(const tn_run *run, const tn_strs *named, const char 
                             tn_arena *arena, tn_valid_rows *out, tn_error *err)
 {
     const tn_data_opts *data = &run->data;
-    tn_manifest_days learned = {0};
+    tn_learned_days learned = {0};
     tn_text which = {0};
     tn_error why = {0};
     if (data->pattern.n > 0 && checkpoint != NULL) {
@@ -202,12 +202,12 @@ static bool take_saved(const tn_calibrate_wanted *wanted, tn_arena *arena, tn_ca
     tn_manifest m = {0};
     tn_error why;
     if (tn_ckpt_read_manifest(wanted->checkpoint, arena, &m, &why) != TN_OK ||
-        m.export.calibration == NULL) {
+        tn_run_sections_of(&m)->kept.export.calibration == NULL) {
         return false;
     }
     const tn_json *json = NULL;
     tn_calibration map = {0};
-    const char *text = m.export.calibration;
+    const char *text = tn_run_sections_of(&m)->kept.export.calibration;
     const bool is_whole =
         tn_json_parse(&json, text, strlen(text), arena, "calibration", &why) == TN_OK &&
         tn_doc_get_rows(tn_calibration_rows, json, &map, arena, "calibration", &why) == TN_OK;

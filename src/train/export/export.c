@@ -12,6 +12,7 @@
 #include "serve/export_index.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
+#include "train/checkpoint/run_state.h"
 #include "train/config/days.h"
 #include "train/config/export_files.h"
 #include "train/config/run.h"

@@ -216,7 +216,7 @@ static tn_status draw(tn_report *r, const tn_report_step *s, double now, tn_erro
 {
     TN_TRY(tn_window_totals_hear(&r->window, err));
     tn_bar_state state = {
-        .epoch = s->state->progress.epoch - s->state->days.epoch + 1,
+        .epoch = s->state->progress.epoch - s->state->kept.days.epoch + 1,
         .epochs = r->run->train.epochs,
         .step = s->state->steps,
         .epoch_done = s->epoch_done,
@@ -317,7 +317,7 @@ static void put_scores(const tn_report *r, tn_text *out, const char *whose, cons
 
 tn_status tn_report_day_done(tn_report *r, const tn_report_day *d, tn_error *err)
 {
-    const uint64_t rows = d->state->samples - d->state->days.samples;
+    const uint64_t rows = d->state->samples - d->state->kept.days.samples;
     const double loss = tn_run_loss_value(r->run, d->train);
     const double auc = tn_metrics_get(d->train, "auc");
     const char *saved = d->saved != NULL ? d->saved->name : NULL;
@@ -490,7 +490,7 @@ static void closing_lines(const tn_report *r, const tn_report_end *end, tn_text 
         put_scores(r, out, "valid", t->valid.metrics);
     } else if (end->train != NULL) {
         put_scores(r, out, "progressive", end->train);
-        tn_text_adds(out, end->epoch > end->state->days.epoch
+        tn_text_adds(out, end->epoch > end->state->kept.days.epoch
                               ? "\n  on rows known from earlier epochs: only data.valid shows how "
                                 "others fare"
                               : "\n  each row was scored before it was learned");
@@ -558,7 +558,7 @@ static void add_begun(const tn_begun *b, tn_text *t)
 
 static void add_results(const tn_report *r, const tn_report_end *end, tn_text *t)
 {
-    const tn_early_stopping_state *best = &end->state->patience;
+    const tn_early_stopping_state *best = &end->state->kept.patience;
     const double loss = end->train != NULL ? tn_run_loss_value(r->run, end->train) : (double)NAN;
     tn_json_open_key(t, "train", '{');
     tn_json_f64(t, "loss", loss);
@@ -570,7 +570,7 @@ static void add_results(const tn_report *r, const tn_report_end *end, tn_text *t
         return;
     }
     tn_json_open_key(t, "best", '{');
-    tn_json_str(t, "name", end->state->monitor);
+    tn_json_str(t, "name", end->state->kept.patience.monitor);
     tn_json_f64(t, "value", best->best);
     tn_json_u64(t, "step", best->step);
     tn_json_close(t, '}');
@@ -628,7 +628,7 @@ static void add_rest(const tn_report *r, const tn_saved *saved, tn_text *t)
 }
 
 /* The last day that a run over days has learned; null: none yet. */
-static void add_day(const tn_manifest_days *days, tn_text *t)
+static void add_day(const tn_learned_days *days, tn_text *t)
 {
     if (days->used && days->n > 0) {
         char day[TN_DAY_TEXT];
@@ -661,7 +661,7 @@ static void summary_text(const tn_report *r, const tn_report_end *end, tn_text *
     tn_json_u64(t, "steps", end->trained->steps);
     tn_json_count(t, "samples", end->trained->samples);
     tn_json_u64(t, "epochs", end->state->progress.epoch);
-    add_day(&end->state->days, t);
+    add_day(&end->state->kept.days, t);
     tn_json_f64(t, "rows_per_s", seconds > 0 ? (double)trained_rows(r) / seconds : 0);
     tn_json_open_key(t, "step_ms", '{');
     tn_json_f64(t, "predicted", r->paced.predicted > 0 ? r->paced.predicted * 1e3 : (double)NAN);

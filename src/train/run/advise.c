@@ -56,7 +56,7 @@ static tn_status advise(void *self, tn_run_now *now, tn_error *err)
         return TN_OK; /* this process has learned nothing */
     }
     const tn_advice facts = {.steps = now->learned,
-                             .epochs = now->state->progress.epoch - now->state->days.epoch,
+                             .epochs = now->state->progress.epoch - now->state->kept.days.epoch,
                              .batch = train->batch,
                              .epochs_chosen = train->epochs_chosen,
                              .batch_chosen = train->batch_chosen,

@@ -55,7 +55,7 @@ static tn_status evaluate(tn_run_now *now, uint32_t day, const tn_valid_rows *ro
 static tn_status judge(tn_day_loop *l, tn_run_now *now, uint32_t day, const tn_valid_rows *rows,
                        tn_error *err)
 {
-    const bool learned = now->state->samples > 0 || now->state->begun;
+    const bool learned = now->state->samples > 0 || now->state->kept.begun;
     const bool is_known = l->judged == day && l->judged_step == now->worker->steps;
     if (!now->run->data.next || !learned || is_known) {
         return TN_OK;
@@ -80,7 +80,8 @@ static tn_status judge_next(tn_day_loop *l, tn_run_now *now, tn_error *err)
 {
     tn_valid_rows rows;
     tn_arena *arena = tn_arena_new(1 << 12);
-    tn_status status = tn_valid_rows_find(&now->run->data, &now->state->days, arena, &rows, err);
+    tn_status status =
+        tn_valid_rows_find(&now->run->data, &now->state->kept.days, arena, &rows, err);
     if (status == TN_OK) {
         status = judge(l, now, rows.day, &rows, err);
     }
@@ -92,7 +93,7 @@ static tn_status judge_next(tn_day_loop *l, tn_run_now *now, tn_error *err)
 static tn_status judge_before(tn_run_now *now, uint32_t day, tn_error *err)
 {
     tn_error why;
-    if (day == 0 || !tn_days_has(&now->state->days, day - 1)) {
+    if (day == 0 || !tn_days_has(&now->state->kept.days, day - 1)) {
         return TN_OK;
     }
     const tn_status there = tn_days_look(&now->run->data, day - 1, &why);
@@ -113,7 +114,7 @@ static tn_status judge_before(tn_run_now *now, uint32_t day, tn_error *err)
 static tn_status judge_neighbours(tn_day_loop *l, tn_run_now *now, uint32_t day, tn_error *err)
 {
     tn_error why;
-    TN_ASSERT(tn_days_has(&now->state->days, day));
+    TN_ASSERT(tn_days_has(&now->state->kept.days, day));
     if (!now->run->data.next) {
         return TN_OK;
     }
@@ -127,7 +128,7 @@ static tn_status judge_neighbours(tn_day_loop *l, tn_run_now *now, uint32_t day,
 /* Weights of checkpoint.from, which are of a day, and the first day of the run. */
 static void warn_of_begun(const tn_run_now *now, uint32_t day)
 {
-    const tn_manifest_days *days = &now->state->days;
+    const tn_learned_days *days = &now->state->kept.days;
     const uint32_t was = now->worker->day;
     char name[TN_DAY_NAME];
     char of[TN_DAY_TEXT];
@@ -143,7 +144,7 @@ static void warn_of_begun(const tn_run_now *now, uint32_t day)
 static tn_status begin_day(tn_day_loop *l, tn_run_now *now, uint32_t day, tn_error *err)
 {
     tn_run_state *state = now->state;
-    tn_manifest_days *days = &state->days;
+    tn_learned_days *days = &state->kept.days;
     TN_ASSERT(!days->within || days->day == day);
     warn_of_begun(now, day);
     if (days->within) {
@@ -170,8 +171,8 @@ static tn_status begin_day(tn_day_loop *l, tn_run_now *now, uint32_t day, tn_err
 static tn_status say_day(const tn_run_now *now, const tn_metrics *train, tn_error *err)
 {
     char text[TN_DAY_TEXT];
-    TN_ASSERT(tn_days_has(&now->state->days, now->state->days.day));
-    tn_day_text(now->state->days.day, text);
+    TN_ASSERT(tn_days_has(&now->state->kept.days, now->state->kept.days.day));
+    tn_day_text(now->state->kept.days.day, text);
     const tn_report_day done = {.day = text,
                                 .state = now->state,
                                 .train = train,
@@ -181,7 +182,7 @@ static tn_status say_day(const tn_run_now *now, const tn_metrics *train, tn_erro
 }
 
 /* A checkpoint of this step is of the end of its last day, which has no record yet. */
-static bool lacks_record(const tn_run *run, const tn_manifest_days *days, uint64_t step)
+static bool lacks_record(const tn_run *run, const tn_learned_days *days, uint64_t step)
 {
     char day[TN_DAY_TEXT];
     tn_text path = {0};
@@ -196,7 +197,7 @@ static bool lacks_record(const tn_run *run, const tn_manifest_days *days, uint64
 
 bool tn_day_loop_owes(const tn_run *run)
 {
-    tn_manifest_days learned = {0};
+    tn_learned_days learned = {0};
     uint64_t step = 0;
     if (run->data.pattern.n == 0) {
         return false;
@@ -209,10 +210,11 @@ bool tn_day_loop_owes(const tn_run *run)
 static tn_status make_up_for(tn_day_loop *l, tn_run_now *now, tn_error *err)
 {
     const tn_run_state *state = now->state;
-    if (!tn_saver_has_saved(now->saver) || !lacks_record(now->run, &state->days, state->steps)) {
+    if (!tn_saver_has_saved(now->saver) ||
+        !lacks_record(now->run, &state->kept.days, state->steps)) {
         return TN_OK;
     }
-    TN_TRY(judge_neighbours(l, now, state->days.day, err));
+    TN_TRY(judge_neighbours(l, now, state->kept.days.day, err));
     return say_day(now, now->epoch->metrics, err);
 }
 
@@ -245,9 +247,9 @@ double tn_day_loop_share(const tn_day_loop *l, const tn_run *run, double epochs)
 static tn_status begin_days(tn_day_loop *l, tn_run_now *now, tn_error *err)
 {
     const tn_data_opts *data = &now->run->data;
-    const tn_manifest_days *days = &now->state->days;
+    const tn_learned_days *days = &now->state->kept.days;
     TN_ASSERT(data->n_days > 0);
-    if (!days->used && now->state->stand.within) {
+    if (!days->used && now->state->stand.n_parts > 0) {
         return tn_fail(err, TN_E_CONFIG,
                        "the checkpoint stands within an epoch of data that are no days\nhint: go "
                        "on without data.days to its end, or begin anew with --fresh");
@@ -266,7 +268,8 @@ static tn_status choose_day(tn_day_loop *l, tn_run_now *now, uint32_t *day, tn_e
 {
     tn_text said = {0};
     const tn_day_wait wait = {.idle = look_up, .arg = now, .again = l->again};
-    tn_status status = tn_day_plan_next(&now->run->data, &now->state->days, &wait, day, &said, err);
+    tn_status status =
+        tn_day_plan_next(&now->run->data, &now->state->kept.days, &wait, day, &said, err);
     if (status == TN_END) {
         const tn_status told = tn_run_say(now, "info", tn_text_str(&said), err);
         status = told == TN_OK ? TN_END : told;
@@ -293,7 +296,7 @@ static tn_status next_day(void *self, tn_run_now *now, tn_error *err)
 static tn_status note_learned(void *self, tn_run_now *now, tn_error *err)
 {
     (void)self;
-    tn_manifest_days *days = &now->state->days;
+    tn_learned_days *days = &now->state->kept.days;
     if (!tn_run_is_last(now) || !days->within) {
         return TN_OK;
     }
@@ -309,12 +312,12 @@ static tn_status end_day(void *self, tn_run_now *now, tn_error *err)
 {
     tn_day_loop *l = self;
     tn_saver *s = now->saver;
-    const uint32_t day = now->state->days.day;
+    const uint32_t day = now->state->kept.days.day;
     TN_TRY(note_learned(self, now, err));
     l->again = l->again && day != now->run->data.day[0];
     l->n++;
     TN_TRY(tn_saver_save(s, &(tn_save_request){.why = TN_SAVE_KEPT}, err));
-    TN_TRY(now->state->export.awaits ? TN_E_STOPPED : TN_OK);
+    TN_TRY(now->state->kept.export.awaits ? TN_E_STOPPED : TN_OK);
     TN_TRY(judge_neighbours(l, now, day, err));
     TN_TRY(tn_saver_end(s, err));
     return say_day(now, now->epoch->whole, err);

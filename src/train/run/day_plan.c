@@ -4,7 +4,6 @@
 #include "base/core/clock.h"
 #include "base/core/log.h"
 #include "base/core/text.h"
-#include "ps/snapshot/manifest.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
@@ -17,11 +16,11 @@ enum { LOOK_MS = 200 }; /* between two looks at what is waited for */
 
 typedef struct choice {
     const tn_data_opts *data;
-    const tn_manifest_days *learned;
+    const tn_learned_days *learned;
     uint32_t at; /* in data->day; n_days: none */
 } choice;
 
-static uint32_t last_learned(const tn_manifest_days *s)
+static uint32_t last_learned(const tn_learned_days *s)
 {
     TN_ASSERT(s->n > 0);
     return s->range[s->n - 1].last;
@@ -69,7 +68,7 @@ static tn_status check_gap(const choice *c, tn_error *err)
 /* A run learns days or hours. */
 static tn_status check_unit(const choice *c, tn_error *err)
 {
-    const tn_manifest_days *learned = c->learned;
+    const tn_learned_days *learned = c->learned;
     TN_ASSERT(c->data->n_days > 0);
     const uint32_t any = learned->within  ? learned->day
                          : learned->n > 0 ? last_learned(learned)
@@ -175,7 +174,7 @@ static tn_status look_for_next(const choice *c, const tn_day_wait *wait, tn_text
     return status;
 }
 
-tn_status tn_day_plan_next(const tn_data_opts *data, const tn_manifest_days *learned,
+tn_status tn_day_plan_next(const tn_data_opts *data, const tn_learned_days *learned,
                            const tn_day_wait *wait, uint32_t *day, tn_text *said, tn_error *err)
 {
     TN_ASSERT(data->pattern.n > 0 && data->n_days > 0);
@@ -201,7 +200,7 @@ tn_status tn_day_plan_begin(tn_run *run, const tn_binder *b, const tn_day_wait *
                             tn_error *err)
 {
     tn_data_opts *data = &run->data;
-    tn_manifest_days learned = {0};
+    tn_learned_days learned = {0};
     uint32_t day = 0;
     if (data->pattern.n == 0) {
         return TN_OK;

@@ -15,11 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct tn_binder tn_binder;               /* config/values.h */
-typedef struct tn_data_opts tn_data_opts;         /* io/schema/dataopts.h */
-typedef struct tn_manifest_days tn_manifest_days; /* ps/snapshot/manifest.h */
-typedef struct tn_run tn_run;                     /* train/config/run.h */
-typedef struct tn_text tn_text;                   /* base/core/text.h */
+typedef struct tn_binder tn_binder;             /* config/values.h */
+typedef struct tn_data_opts tn_data_opts;       /* io/schema/dataopts.h */
+typedef struct tn_learned_days tn_learned_days; /* train/config/days.h */
+typedef struct tn_run tn_run;                   /* train/config/run.h */
+typedef struct tn_text tn_text;                 /* base/core/text.h */
 
 typedef struct tn_day_wait {
     bool again; /* the only day of data.days, although it is learned or lies before another */
@@ -31,7 +31,7 @@ typedef struct tn_day_wait {
 /* Waits as data.wait says. TN_END: there is none to learn; `said` gets a sentence.
  * TN_E_CONFIG: a day of the past, or a day left out; TN_E_DATA: a day is missing, and a later one
  * is there, nothing was ever learned, or it was asked for again. */
-tn_status tn_day_plan_next(const tn_data_opts *data, const tn_manifest_days *learned,
+tn_status tn_day_plan_next(const tn_data_opts *data, const tn_learned_days *learned,
                            const tn_day_wait *wait, uint32_t *day, tn_text *said,
                            tn_error *err) TN_MUST_USE;
 

@@ -53,6 +53,7 @@ tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_st
         return (tn_verdict){.unknown = true};
     }
     tn_verdict v = {.best = beats(opts, what, s->seen, s->best)};
+    s->counted = s->seen ? s->counted : (double)NAN;
     if (v.best) {
         s->seen = true;
         s->best = what->value;
@@ -61,8 +62,7 @@ tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_st
     if (what->is_early) {
         return v;
     }
-    if (beats(opts, what, s->has_counted, s->counted)) {
-        s->has_counted = true;
+    if (beats(opts, what, !isnan(s->counted), s->counted)) {
         s->counted = what->value;
         s->bad = 0;
         return v;
@@ -86,14 +86,14 @@ static tn_status judge_scores(void *self, tn_run_now *now, tn_error *err)
     watcher *w = self;
     (void)err;
     const tn_metrics *m = now->out->valid.metrics;
-    const char *monitor = now->state->monitor;
+    const char *monitor = now->state->kept.patience.monitor;
     const uint64_t step = now->worker->steps;
     w->verdict = (tn_verdict){0};
     if (monitor != NULL) {
         const bool one = tn_metrics_one_class(m) != NULL;
         const tn_evaluated what = {monitor, one ? (double)NAN : tn_metrics_get(m, monitor), step,
                                    tn_timetable_is_early(now->timetable, step)};
-        w->verdict = tn_early_stopping_add(&now->run->train, &now->state->patience, &what);
+        w->verdict = tn_early_stopping_add(&now->run->train, &now->state->kept.patience, &what);
     }
     now->is_best = w->verdict.best;
     return TN_OK;
@@ -104,7 +104,7 @@ static tn_status say_unknown(watcher *w, const tn_run_now *now, tn_error *err)
 {
     const char *one = tn_metrics_one_class(now->out->valid.metrics);
     char line[240];
-    TN_ASSERT(now->state->monitor != NULL);
+    TN_ASSERT(now->state->kept.patience.monitor != NULL);
     if (w->said_unknown) {
         return TN_OK;
     }
@@ -114,7 +114,7 @@ static tn_status say_unknown(watcher *w, const tn_run_now *now, tn_error *err)
         "%s%s%svalid.%s cannot be judged: no learning rate and no end of the run depends "
         "on it",
         one != NULL ? "data.valid has " : "", one != NULL ? one : "", one != NULL ? "; " : "",
-        now->state->monitor);
+        now->state->kept.patience.monitor);
     return tn_run_say(now, "warn", line, err);
 }
 
@@ -133,7 +133,7 @@ static tn_status act_on_verdict(void *self, tn_run_now *now, tn_error *err)
 {
     watcher *w = self;
     const tn_verdict v = w->verdict;
-    const char *monitor = now->state->monitor;
+    const char *monitor = now->state->kept.patience.monitor;
     char line[160];
     if (v.best) {
         TN_TRY(save_best(now, err));
@@ -143,12 +143,12 @@ static tn_status act_on_verdict(void *self, tn_run_now *now, tn_error *err)
     }
     if (v.reduced) {
         (void)snprintf(line, sizeof line, "no better %s: learning rate times %g", monitor,
-                       now->state->patience.lr_scale);
+                       now->state->kept.patience.lr_scale);
         TN_TRY(tn_run_say(now, "info", line, err));
     }
     if (v.stop) {
         (void)snprintf(line, sizeof line, "no better %s %u times in a row: stopping", monitor,
-                       now->state->patience.bad);
+                       now->state->kept.patience.bad);
         TN_TRY(tn_run_say(now, "info", line, err));
         now->stops = true;
     }
@@ -158,7 +158,7 @@ static tn_status act_on_verdict(void *self, tn_run_now *now, tn_error *err)
 /* Brings the best model back; it is not saved as the newest checkpoint yet. */
 static tn_status restore_best(tn_run_now *now, tn_error *err)
 {
-    const tn_early_stopping_state *p = &now->state->patience;
+    const tn_early_stopping_state *p = &now->state->kept.patience;
     const uint64_t steps = now->worker->steps;
     TN_ASSERT(now->restored == 0 && p->seen);
     tn_error why = {.text = "was not kept"};
@@ -174,8 +174,8 @@ static tn_status restore_best(tn_run_now *now, tn_error *err)
     char line[sizeof why.text + 200];
     char best[160];
     const uint32_t epochs = now->state->progress.epoch;
-    (void)snprintf(best, sizeof best, "%s %.6f at step %llu, epoch %.3g of %u", now->state->monitor,
-                   p->best, (unsigned long long)p->step,
+    (void)snprintf(best, sizeof best, "%s %.6f at step %llu, epoch %.3g of %u",
+                   now->state->kept.patience.monitor, p->best, (unsigned long long)p->step,
                    (double)p->step * epochs / (double)(steps > 0 ? steps : 1), epochs);
     (void)snprintf(line, sizeof line,
                    back ? "restored the best model: %s"
@@ -187,7 +187,7 @@ static tn_status restore_best(tn_run_now *now, tn_error *err)
 static tn_status choose_model(void *self, tn_run_now *now, tn_error *err)
 {
     (void)self;
-    const tn_early_stopping_state *p = &now->state->patience;
+    const tn_early_stopping_state *p = &now->state->kept.patience;
     const tn_stop_opts *stop = &now->run->train.stop;
     if (stop->monitor == NULL || stop->restore != 0 || !p->seen || p->step == now->worker->steps) {
         return TN_OK;

@@ -208,7 +208,8 @@ static tn_status open_reader(tn_epoch *e, tn_error *err)
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_status status = look_at_sources(e, arena, &sources, err);
     if (status == TN_OK && tn_schedule_ends_with_run(e->run)) {
-        status = tn_run_end(e->w->plan, s->progress.epoch, s->epoch_step, &e->schedule_end, err);
+        status =
+            tn_run_end(e->w->plan, s->progress.epoch, s->kept.epoch_step, &e->schedule_end, err);
     }
     if (status == TN_OK) {
         status = e->ops->open_data(e, err);
@@ -236,7 +237,7 @@ void tn_epoch_begin_data(tn_epoch *e)
 
 tn_status tn_epoch_open(tn_epoch *e, tn_report *report, tn_error *err)
 {
-    const bool within = e->state->stand.within;
+    const bool within = e->state->stand.n_parts > 0;
     const tn_progress *at = &e->state->progress;
     TN_ASSERT(e->data == NULL && e->steps == NULL);
     e->report = report;
@@ -292,7 +293,7 @@ tn_status tn_epoch_check_parts(const tn_epoch *e, tn_error *err)
 
 bool tn_epoch_is_fresh(const tn_epoch *e)
 {
-    return e->w->steps == 0 && e->state->samples == 0 && !e->state->begun;
+    return e->w->steps == 0 && e->state->samples == 0 && !e->state->kept.begun;
 }
 
 static tn_status set_prior(tn_epoch *e, tn_error *err)
@@ -419,13 +420,13 @@ tn_status tn_epoch_finish(tn_epoch *e, tn_epoch_end *out, tn_error *err)
     TN_TRY(look_again(e, err));
     TN_TRY(e->ops->sum(e, err));
     TN_TRY(judge(e, err));
-    *out = (tn_epoch_end){s->progress, s->epoch_step, e->samples_before};
+    *out = (tn_epoch_end){s->progress, s->kept.epoch_step, e->samples_before};
     /* The rest of an epoch does not show how many records one has. */
     e->records_before = e->is_whole ? records_of(e) : 0;
     e->samples_before = s->samples;
     s->part = NULL;
     s->n_parts = 0;
-    s->epoch_step = e->w->steps;
+    s->kept.epoch_step = e->w->steps;
     s->progress = (tn_progress){.epoch = s->progress.epoch + 1};
     return TN_OK;
 }
@@ -433,6 +434,6 @@ tn_status tn_epoch_finish(tn_epoch *e, tn_epoch_end *out, tn_error *err)
 void tn_epoch_return(tn_epoch *e, const tn_epoch_end *end)
 {
     e->state->progress = end->progress;
-    e->state->epoch_step = end->epoch_step;
+    e->state->kept.epoch_step = end->epoch_step;
     e->samples_before = end->samples_before;
 }

@@ -16,7 +16,7 @@
 
 uint32_t tn_epoch_cut_for(const tn_worker *w, uint32_t epoch, const tn_epoch_position *stand)
 {
-    if (stand != NULL && stand->within && stand->epoch == epoch) {
+    if (stand != NULL && stand->n_parts > 0 && stand->epoch == epoch) {
         return stand->cut_for;
     }
     return w->plan->owners.n_peers;
@@ -62,7 +62,7 @@ static tn_status find_place(const tn_worker *w, const tn_epoch_parts *map,
                                  .ranks = w->plan->owners.n_peers,
                                  .map = map,
                                  .stand = stand};
-    TN_ASSERT(stand->within && left.rank < left.ranks);
+    TN_ASSERT(stand->n_parts > 0 && left.rank < left.ranks);
     bool plain = left.ranks == 1 && !stand->shared;
     return plain ? tn_epoch_parts_find(map, stand, from, err)
                  : tn_group_built()->deal(dealer, &left, err);
@@ -107,7 +107,7 @@ tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_pr
     *dealer = (tn_epoch_dealer){0};
     const uint32_t cut_for = tn_epoch_cut_for(w, from->epoch, stand);
     TN_TRY(open_feeder(out, w, from, cut_for, NULL, err));
-    if (!stand->within || stand->epoch != from->epoch) {
+    if (stand->n_parts == 0 || stand->epoch != from->epoch) {
         return TN_OK;
     }
     tn_arena *arena = tn_arena_new(1 << 14);

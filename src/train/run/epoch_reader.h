@@ -7,7 +7,7 @@
 typedef struct tn_arena tn_arena;                   /* base/core/arena.h */
 typedef struct tn_epoch_parts tn_epoch_parts;       /* train/checkpoint/run_state.h */
 typedef struct tn_epoch_position tn_epoch_position; /* likewise */
-typedef struct tn_manifest_part tn_manifest_part;   /* ps/snapshot/manifest.h */
+typedef struct tn_epoch_part tn_epoch_part;         /* train/checkpoint/run_state.h */
 typedef struct tn_model_plan tn_model_plan;
 typedef struct tn_run tn_run;
 typedef struct tn_step_prefetch tn_step_prefetch;
@@ -21,7 +21,7 @@ typedef struct tn_epoch_dealer_ops {
     /* This process has learned one more batch, whose progress this is. Monotonic time. */
     void (*note)(void *self, const tn_progress *at, uint64_t now_ns);
     /* Lists for a manifest how far all parts are learned, in the arena. */
-    const tn_manifest_part *(*parts)(void *self, tn_arena *arena, uint32_t *n, uint64_t now_ns);
+    tn_epoch_part *(*parts)(void *self, tn_arena *arena, uint32_t *n, uint64_t now_ns);
     uint32_t (*reassigned)(void *self); /* parts that were taken from a rank and given to another */
     void (*close)(void *self);          /* after the reader */
 } tn_epoch_dealer_ops;

@@ -39,13 +39,13 @@ static tn_status look_at_valid(void *self, tn_run_now *now, tn_error *err)
 {
     evaluator *v = self;
     const tn_data_opts *data = &now->run->data;
-    tn_manifest_days learned = {0};
+    tn_learned_days learned = {0};
     if (tn_run_has_days(now) && !now->run->checkpoint.fresh) {
         tn_checkpoint_days(now->run, &learned, NULL);
         learned.used = false; /* the days that are asked for will be learned, too */
     }
     if (tn_data_is_trained(data, &learned, &data->valid, &v->trained)) {
-        now->state->monitor = NULL;
+        now->state->kept.patience.monitor = NULL;
     }
     now->trained = tn_text_str(&v->trained);
     return tn_text_check(&v->trained, "a sentence", err);
@@ -72,14 +72,14 @@ static tn_status evaluate_valid(evaluator *v, tn_run_now *now, tn_error *err)
 {
     tn_run_state *state = now->state;
     if (now->run->data.valid.n == 0) {
-        state->eval_owed = false;
+        state->kept.eval_owed = false;
         return TN_OK;
     }
     /* Among peers rows would travel for it: only where this model may be the one that stays. */
     const bool last = now->stops || tn_run_is_last(now);
     TN_TRY(score_valid(v, now, now->epoch->is_alone || last, err));
     v->evaluated = now->worker->steps;
-    state->eval_owed = false;
+    state->kept.eval_owed = false;
     TN_TRY(tn_modules_at(now, TN_AT_SCORES, err));
     const tn_report_eval eval = {.data = "valid",
                                  .result = &now->out->valid,
@@ -95,17 +95,17 @@ static tn_status evaluate_or_owe(evaluator *v, tn_run_now *now, tn_error *err)
 {
     tn_status status = evaluate_valid(v, now, err);
     if (status == TN_E_STOPPED) {
-        if (!now->state->eval_owed) {
+        if (!now->state->kept.eval_owed) {
             tn_saver_set_unsaved(now->saver);
         }
-        now->state->eval_owed = true;
+        now->state->kept.eval_owed = true;
     }
     return status;
 }
 
 static tn_status evaluate_owed(void *self, tn_run_now *now, tn_error *err)
 {
-    return now->state->eval_owed ? evaluate_or_owe(self, now, err) : TN_OK;
+    return now->state->kept.eval_owed ? evaluate_or_owe(self, now, err) : TN_OK;
 }
 
 static tn_status evaluate_at_meeting(void *self, tn_run_now *now, tn_error *err)

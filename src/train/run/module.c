@@ -98,6 +98,6 @@ bool tn_run_has_days(const tn_run_now *now)
 
 bool tn_run_is_last(const tn_run_now *now)
 {
-    const uint32_t end = now->state->days.epoch + now->run->train.epochs;
+    const uint32_t end = now->state->kept.days.epoch + now->run->train.epochs;
     return now->state->progress.epoch >= end;
 }

@@ -27,12 +27,12 @@ static tn_status open_publisher(void *self, tn_run_now *now, tn_error *err)
 static tn_status publish_late(void *self, tn_run_now *now, tn_error *err)
 {
     tn_publisher **p = self;
-    if (!now->state->export.awaits || *p == NULL) {
+    if (!now->state->kept.export.awaits || *p == NULL) {
         return TN_OK;
     }
     const tn_save_request request = {.export = TN_EXPORT_WHEN_SAVED};
     TN_TRY(tn_saver_save(now->saver, &request, err));
-    return now->state->export.awaits ? TN_E_STOPPED : TN_OK;
+    return now->state->kept.export.awaits ? TN_E_STOPPED : TN_OK;
 }
 
 /* A run that has ended publishes its last model with its calibration, in the end. */
@@ -45,7 +45,7 @@ static tn_status publish_owed(void *self, tn_run_now *now, tn_error *err)
     const bool later = tn_run_publishes_end(now) && !goes_on;
     tn_publisher_set_report(*p, now->report);
     TN_TRY(tn_saver_has_saved(s) ? tn_publisher_owe(*p, s->saved.ordinal - later, err) : TN_OK);
-    const bool has_day = tn_run_has_days(now) && !now->state->stand.within;
+    const bool has_day = tn_run_has_days(now) && now->state->stand.n_parts == 0;
     return has_day ? publish_late(self, now, err) : TN_OK;
 }
 

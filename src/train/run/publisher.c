@@ -215,7 +215,7 @@ tn_status tn_publisher_begin(tn_publisher *p, uint64_t ordinal, tn_error *err)
     TN_ASSERT(!p->busy && ordinal != 0);
     TN_TRY(tn_ckptdir_path(p->opts.dir, ordinal, p->checkpoint, err));
     (void)snprintf(p->name, sizeof p->name, "ckpt-%llu", (unsigned long long)ordinal);
-    memcpy(p->before, p->opts.state->export.newest, sizeof p->before);
+    memcpy(p->before, p->opts.state->kept.export.newest, sizeof p->before);
     p->made = (tn_exported){.existed = false};
     p->why = (tn_error){.text = ""};
     p->is_delta = false;
@@ -272,7 +272,7 @@ tn_status tn_publisher_end(tn_publisher *p, tn_error *err)
     if (p == NULL || !p->busy) {
         return TN_OK;
     }
-    tn_manifest_export *state = &p->opts.state->export;
+    tn_publish_state *state = &p->opts.state->kept.export;
     tn_status joined = tn_thread_join(p->thread, err);
     p->thread = NULL;
     p->busy = false;
@@ -305,11 +305,11 @@ tn_status tn_publisher_note(tn_publisher *p, tn_error *err)
 typedef struct owed {
     const uint64_t *ordinal; /* descending, from the newest down to one whose export is there */
     uint32_t n;
-    uint64_t newest;             /* checkpoint of the directory, marked or not; 0: none */
-    bool passes_waiting;         /* set by the caller: not those that await a calibration */
-    bool there;                  /* an export is there: that of the last ordinal */
-    char id[TN_MODEL_ID_TEXT];   /* model id of the last ordinal */
-    tn_manifest_export manifest; /* the export's section in its manifest */
+    uint64_t newest;           /* checkpoint of the directory, marked or not; 0: none */
+    bool passes_waiting;       /* set by the caller: not those that await a calibration */
+    bool there;                /* an export is there: that of the last ordinal */
+    char id[TN_MODEL_ID_TEXT]; /* model id of the last ordinal */
+    tn_publish_state manifest; /* the export's section in its manifest */
 } owed;
 
 /* Adds checkpoint `ordinal` of the run directory if it is marked. What is damaged is passed over:
@@ -322,12 +322,14 @@ static tn_status look(const char *dir, const char *folder, uint64_t ordinal, uin
     TN_TRY(tn_ckptdir_path(dir, ordinal, path, err));
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_status status = tn_ckpt_read_manifest(path, arena, &m, err);
+    const tn_publish_state was =
+        status == TN_OK ? tn_run_sections_of(&m)->kept.export : (tn_publish_state){0};
     tn_arena_free(arena);
-    if (status == TN_OK && m.export.due && !(m.export.awaits && out->passes_waiting)) {
+    if (was.due && !(was.awaits && out->passes_waiting)) {
         status = tn_ckpt_model_id(path, out->id, err);
         if (status == TN_OK) {
             to[out->n++] = ordinal;
-            out->manifest = m.export;
+            out->manifest = was;
             TN_TRY(tn_path_join(folder, out->id, path, err));
             out->there = tn_path_exists(path);
         }
@@ -364,7 +366,7 @@ tn_status tn_publisher_owe(tn_publisher *p, uint64_t highest, tn_error *err)
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_status status = list_owed(p->opts.dir, p->target.folder, highest, arena, &o, err);
     if (status == TN_OK && o.n > 0) {
-        memcpy(p->opts.state->export.newest, o.manifest.newest, sizeof o.manifest.newest);
+        memcpy(p->opts.state->kept.export.newest, o.manifest.newest, sizeof o.manifest.newest);
     }
     for (uint32_t n = status == TN_OK ? o.n : 0; status == TN_OK && n > 0; n--) {
         status = tn_publisher_begin(p, o.ordinal[n - 1], err);

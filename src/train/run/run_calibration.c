@@ -114,12 +114,12 @@ static tn_status calibrate_export(void *self, tn_run_now *now, tn_error *err)
 {
     calibrator *c = self;
     tn_error why = {0};
-    now->state->export.awaits = false;
+    now->state->kept.export.awaits = false;
     tn_text_clear(&c->map);
     if (now->saver->request.export == TN_EXPORT_WHEN_SAVED && now->calibrate != NULL) {
         const tn_status status = fit_for_export(c, now, &why);
         if (status == TN_E_STOPPED) {
-            now->state->export.awaits = true;
+            now->state->kept.export.awaits = true;
             now->saver->request.export = TN_EXPORT_AT_END;
         } else if (status == TN_E_DATA) {
             TN_TRY(say_uncalibrated(now, why.text, err));
@@ -127,7 +127,7 @@ static tn_status calibrate_export(void *self, tn_run_now *now, tn_error *err)
             return tn_fail(err, status, "%s", why.text);
         }
     }
-    now->state->export.calibration = c->map.size > 0 ? tn_text_str(&c->map) : NULL;
+    now->state->kept.export.calibration = c->map.size > 0 ? tn_text_str(&c->map) : NULL;
     return TN_OK;
 }
 

@@ -31,7 +31,7 @@ tn_status tn_saver_resume(tn_saver *s, tn_metrics *metrics, tn_saved *which, tn_
     TN_TRY(tn_checkpoints_resume(s->checkpoints, s->w, s->state, metrics, which, err));
     if (which->ordinal != 0) {
         s->saved = *which;
-        s->is_marked = s->state->export.due;
+        s->is_marked = s->state->kept.export.due;
         s->is_unsaved = false;
     }
     return TN_OK;
@@ -72,7 +72,7 @@ static tn_status begin(tn_saver *s, tn_error *err)
     tn_save_request *r = &s->request;
     TN_ASSERT(s->at == TN_SAVER_IDLE);
     const bool is_marked = r->export != TN_EXPORT_NONE;
-    s->state->export.due = is_marked;
+    s->state->kept.export.due = is_marked;
     tn_ckpt_want want = {.delta = r->delta && !is_marked,
                          .later = r->may_rest && !is_marked,
                          .keeps_all = tn_publisher_needs_checkpoints(s->publisher)};
@@ -250,7 +250,7 @@ static const char *advice(const tn_saver *s)
 {
     const char *resume = s->want->resume;
     bool same = strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0;
-    same = same || (s->state->begun && strcmp(resume, "never") != 0);
+    same = same || (s->state->kept.begun && strcmp(resume, "never") != 0);
     return s->want->fresh ? "start it again without --fresh to go on"
            : same         ? "start the same command again to go on"
                           : "start it again with checkpoint.resume=auto to go on";
@@ -350,7 +350,7 @@ static tn_status save_last_model(void *self, tn_run_now *now, tn_error *err)
     tn_saver *s = now->saver;
     (void)self;
     TN_TRY(tn_saver_end(s, err)); /* it may be that of the best model */
-    const bool unlearned = now->restored != 0 || (now->state->begun && !tn_saver_has_saved(s));
+    const bool unlearned = now->restored != 0 || (now->state->kept.begun && !tn_saver_has_saved(s));
     if ((!now->epoch->is_begun && !unlearned) || s->is_rare || tn_run_is_asked(now)) {
         return TN_OK;
     }

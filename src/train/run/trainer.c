@@ -81,7 +81,7 @@ static tn_status report_step(trainer *t, const tn_step_turn *turn, double begin,
     tn_ranks_sums others;
     e->ranks.ops->sums(e->ranks.self, &others);
     const double epoch_done = tn_epoch_share(e, &others);
-    const double of_day = t->state.progress.epoch - t->state.days.epoch + epoch_done;
+    const double of_day = t->state.progress.epoch - t->state.kept.days.epoch + epoch_done;
     const double epochs =
         now->days != NULL ? tn_day_loop_share(now->days, now->run, of_day) : of_day;
     tn_report_step step = {
@@ -114,7 +114,7 @@ static double factor(void *arg)
 {
     const trainer *t = arg;
     return tn_learning_rate_factor(t->now.run, t->now.worker->steps, t->epoch.schedule_end) *
-           t->state.patience.lr_scale;
+           t->state.kept.patience.lr_scale;
 }
 
 static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
@@ -209,14 +209,14 @@ static tn_status after_epoch(trainer *t, tn_error *err)
 {
     tn_epoch_end end;
     TN_ASSERT(t->epoch.data == NULL && !t->now.due.publish);
-    const tn_manifest_days days = t->state.days;
+    const tn_learned_days days = t->state.kept.days;
     TN_TRY(tn_epoch_finish(&t->epoch, &end, err));
     set_due(t, t->state.progress.epoch, end.samples_before);
     const tn_status status = tn_modules_at(&t->now, TN_AT_EPOCH, err);
     t->now.due = (tn_run_due){.publish = t->now.due.publish && status == TN_OK};
     if (status == TN_E_STOPPED) {
         tn_epoch_return(&t->epoch, &end); /* so that a resumed run comes here again */
-        t->state.days = days;
+        t->state.kept.days = days;
     }
     return status;
 }
@@ -249,8 +249,8 @@ static tn_status run_epoch(trainer *t, tn_error *err)
 static tn_status learn_data(trainer *t, tn_error *err)
 {
     const tn_run_now *now = &t->now;
-    while ((!now->stops || t->state.eval_owed) &&
-           (!tn_run_is_last(now) || (now->days != NULL && t->state.stand.within))) {
+    while ((!now->stops || t->state.kept.eval_owed) &&
+           (!tn_run_is_last(now) || (now->days != NULL && t->state.stand.n_parts > 0))) {
         TN_TRY(run_epoch(t, err));
     }
     return TN_OK;
@@ -277,7 +277,7 @@ static tn_status learn_all(trainer *t, tn_error *err)
 static tn_status run(trainer *t, tn_error *err)
 {
     tn_run_now *now = &t->now;
-    now->stops = tn_early_stopping_is_over(&now->run->train, &t->state.patience) ||
+    now->stops = tn_early_stopping_is_over(&now->run->train, &t->state.kept.patience) ||
                  now->worker->steps >= now->run->train.max_steps;
     TN_TRY(tn_modules_at(now, TN_AT_BEGIN, err));
     if (!now->stops && (tn_run_goes_on(now) || now->worker->steps == 0)) {
@@ -408,8 +408,8 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
                  .epoch = {.run = plan->run, .watch = watch, .state = &t.state}};
     tn_timetable_init(&t.timetable, plan->run, tn_clock_s());
     t.state.past = &past;
-    t.state.monitor = tn_run_monitor(plan->run);
-    t.state.patience.lr_scale = 1;
+    t.state.kept.patience.monitor = tn_run_monitor(plan->run);
+    t.state.kept.patience.lr_scale = 1;
     tn_status status = open_parts(&t, b, err);
     if (status == TN_OK) {
         status = begin_run(&t, err);

@@ -28,19 +28,19 @@ static tn_status go_on(origin *o, tn_run_now *now, tn_error *err)
 {
     now->resumed = &o->resumed;
     now->worker->steps = now->state->steps;
-    const tn_rerun rerun = {.plan = now->plan,
-                            .text = now->text,
-                            .state = now->state,
-                            .name = o->resumed.name,
-                            .patience_over =
-                                tn_early_stopping_is_over(&now->run->train, &now->state->patience)};
+    const tn_rerun rerun = {
+        .plan = now->plan,
+        .text = now->text,
+        .state = now->state,
+        .name = o->resumed.name,
+        .patience_over = tn_early_stopping_is_over(&now->run->train, &now->state->kept.patience)};
     return tn_rerun_tell(&rerun, &o->said, err);
 }
 
 /* Begins with the rows and values of files. */
 static tn_status import_files(origin *o, tn_run_now *now, tn_error *err)
 {
-    now->state->begun = true;
+    now->state->kept.begun = true;
     TN_TRY(tn_import(now->run->checkpoint.from, now->worker, &o->begun, err));
     tn_begun_say(&o->begun, &o->said);
     return now->epoch->ranks.ops->load(now->epoch->ranks.self, "", err);
@@ -58,7 +58,7 @@ static tn_status load(void *self, tn_run_now *now, tn_error *err)
     if (which->ordinal != 0) {
         return go_on(o, now, err);
     }
-    if (now->state->begun) {
+    if (now->state->kept.begun) {
         tn_text_addf(&o->said, "begins with the weights of '%s' (epoch %u, step %llu)",
                      run->checkpoint.resume, which->epoch, (unsigned long long)which->step);
         return tn_text_check(&o->said, "a sentence", err);
