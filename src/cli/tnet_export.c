@@ -5,7 +5,6 @@
 #include "cli/main.h"
 #include "cli/signals.h"
 #include "config/field.h"
-#include "dict/resp.h"
 #include "io/schema/dataopts.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"

@@ -41,4 +41,5 @@ static tn_status make_onnx(const tn_export_model *m, tn_text *out, tn_error *err
 }
 
 extern const tn_export_file tn_export_file_onnx;
-const tn_export_file tn_export_file_onnx = {"onnx", "graph.onnx", make_onnx};
+const tn_export_file tn_export_file_onnx = {
+    .word = "onnx", .name = "graph.onnx", .make = make_onnx};

@@ -1,11 +1,12 @@
 /* export_files.h - further files of an export, for programs other than libtnet, by the words of
- * export.graph.
+ * export.graph and export.dict.
  *
- *     graph.onnx      [native, onnx]
+ *     graph.onnx      graph: [native, onnx]
+ *     dict.resp       dict: [tnd, resp]
  *
  * To add one: a constant tn_export_file_NAME of a folder of src/extra, whose row in
  * export_files.def is TN_EXPORT_FILE(NAME). The list is known here, where words of a configuration
- * are judged; `make` is called by train/export/export.c.
+ * are judged; the files are written by train/export/export.c.
  */
 #pragma once
 
@@ -13,7 +14,10 @@
 
 typedef struct tn_arena tn_arena;               /* base/core/arena.h */
 typedef struct tn_calibration tn_calibration;   /* metrics/calibrator.h */
+typedef struct tn_dict tn_dict;                 /* dict/dict.h */
 typedef struct tn_export_graph tn_export_graph; /* train/export/exportjson.h */
+typedef struct tn_export_opts tn_export_opts;   /* train/config/run.h */
+typedef struct tn_file tn_file;                 /* base/file/file.h */
 typedef struct tn_text tn_text;                 /* base/core/text.h */
 
 /* The model that is exported; all of it lives longer than the call. */
@@ -25,10 +29,13 @@ typedef struct tn_export_model {
 } tn_export_model;
 
 typedef struct tn_export_file {
-    const char *word; /* word in export.graph */
+    const char *word; /* word in export.graph, with `of_rows` in export.dict */
     const char *name; /* name of the file */
-    /* Appends the file's bytes. They depend on the model alone. TN_E_LIMIT: it cannot hold them. */
+    /* One of these is NULL. `make` appends the file's bytes, which depend on the model alone;
+     * `of_rows` writes them, of the rows of dict.tnd, which is there. TN_E_LIMIT: the file cannot
+     * hold them. */
     tn_status (*make)(const tn_export_model *model, tn_text *out, tn_error *err);
+    tn_status (*of_rows)(const tn_dict *d, const tn_export_opts *opts, tn_file *out, tn_error *err);
 } tn_export_file;
 
 extern const tn_export_file *const tn_all_export_files[]; /* NULL-terminated */

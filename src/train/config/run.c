@@ -9,7 +9,6 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
-#include "dict/resp.h"
 #include "io/format/format.h"
 #include "io/source/remote.h"
 #include "io/source/uri.h"
@@ -32,7 +31,7 @@
  * 10,000 of them. */
 enum { SAVED_ROWS = 250000 };
 
-enum { GRAPHS_MAX = 8 }; /* words of export.graph */
+enum { FILES_MAX = 8 }; /* words of export.graph */
 
 static const char *const all_words[] = {"all", NULL};
 static const char *const inf_words[] = {"inf", NULL};
@@ -46,7 +45,7 @@ static const char *const on_full_words[] = {"stop", "evict", NULL};
 static const char *const wire_words[] = {"f32", "fp16", "bf16", NULL};
 static const char *const gemm_words[] = {"auto", "own", "openblas", NULL};
 static const char *const switch_words[] = {"auto", "true", "false", NULL};
-static const char *const redis_keys_words[] = {"text", "key8", NULL}; /* tn_resp_keys */
+static const char *const redis_keys_words[] = {"text", "key8", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 const char *const tn_value_words[] = {"f32", "bf16", "fp16", "int8", "int4", "1bit", NULL};
 
@@ -588,15 +587,24 @@ static void check_words(const tn_binder *b, const tn_origin *at, const char *wha
     }
 }
 
-static void check_graphs(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+static void check_files(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
-    const char *words[GRAPHS_MAX] = {"native"};
-    uint32_t n = 1;
+    const char *graphs[FILES_MAX] = {"native"};
+    const char *dicts[FILES_MAX] = {"tnd", "tsv"};
+    uint32_t n_graphs = 1;
+    uint32_t n_dicts = 2;
     for (const tn_export_file *const *f = tn_all_export_files; *f != NULL; f++) {
-        TN_ASSERT(n < GRAPHS_MAX);
-        words[n++] = (*f)->word;
+        TN_ASSERT(n_graphs < FILES_MAX && n_dicts < FILES_MAX);
+        if ((*f)->make != NULL) {
+            graphs[n_graphs++] = (*f)->word;
+        } else {
+            dicts[n_dicts++] = (*f)->word;
+        }
     }
-    check_words(b, place(tree, "export.graph"), "kind of graph", &r->export.graph, words, n);
+    check_words(b, place(tree, "export.dict"), "kind of dictionary", &r->export.dict, dicts,
+                n_dicts);
+    check_words(b, place(tree, "export.graph"), "kind of graph", &r->export.graph, graphs,
+                n_graphs);
 }
 
 /* The metric in "valid.auc"; NULL: there is none of that name. */
@@ -756,7 +764,6 @@ static void check_resp(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 
 void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
 {
-    static const char *const dicts[] = {"tnd", "tsv", "resp"};
     tn_binder in_data = *b;
     in_data.path = "data";
     tn_fields_bind(b, tn_run_fields, tree, out);
@@ -777,9 +784,8 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     if (out->log.tensorboard == TN_SWITCH_TRUE && tn_is_absent("tensorboard")) {
         tn_diag_error(b->diag, place(tree, "log.tensorboard"), TN_ABSENT_FORM, "tensorboard");
     }
-    check_words(b, place(tree, "export.dict"), "kind of dictionary", &out->export.dict, dicts, 3);
+    check_files(b, tree, out);
     check_resp(b, tree, out);
-    check_graphs(b, tree, out);
     check_metrics(b, tree, out);
     check_loss(b, tree, out);
     out->data.target = tn_loss_of(&out->loss)->target;

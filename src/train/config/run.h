@@ -151,11 +151,14 @@ typedef struct tn_log_opts {
     uint32_t level; /* error warn info debug */
 } tn_log_opts;
 
+/* Keys of Redis, in the order of the words of export.redis_keys. */
+typedef enum tn_resp_keys { TN_RESP_TEXT, TN_RESP_KEY8 } tn_resp_keys;
+
 typedef struct tn_export_opts {
     const char *to;
     const char *every;   /* NULL: nothing is published; "day", or as tn_every_read has it */
     tn_strs dict;        /* tnd tsv resp */
-    uint32_t redis_keys; /* text key8: a tn_resp_keys */
+    uint32_t redis_keys; /* a tn_resp_keys */
     uint32_t values;     /* tn_value_words: a tn_dict_type */
     double loss_max;     /* fall of AUC */
     tn_strs graph;       /* native onnx */

@@ -7,7 +7,7 @@
 #include "base/core/number.h"
 #include "base/file/output_file.h"
 #include "base/file/safetensors.h"
-#include "dict/resp.h"
+#include "dict/dict.h"
 #include "serve/calibration_file.h"
 #include "serve/export_index.h"
 #include "train/checkpoint/checkpoint.h"
@@ -142,7 +142,7 @@ static tn_status write_files(exporting *x, const tn_export_graph *g, tn_error *e
     const tn_export_model model = {g, &x->calibration, x->out->model_id, x->request->binder->arena};
     TN_ASSERT(g->logit != NULL && g->pctr != NULL);
     for (const tn_export_file *const *f = tn_all_export_files; *f != NULL; f++) {
-        if (!tn_strs_has(&x->plan->run->export.graph, (*f)->word)) {
+        if ((*f)->make == NULL || !tn_strs_has(&x->plan->run->export.graph, (*f)->word)) {
             continue;
         }
         tn_text bytes = {0};
@@ -181,36 +181,19 @@ static tn_status write_file_of_rows(exporting *x, const tn_export_rows *rows, co
     return (text ? tn_export_dump : tn_export_dict)(rows, path, done, err);
 }
 
-static tn_status put_commands(void *file, const tn_text *bytes, tn_error *err)
+/* Writes a file for other programs of the dictionary that this export has. */
+static tn_status write_of_rows(exporting *x, const tn_export_file *kind, tn_error *err)
 {
-    return tn_file_write(file, bytes->data, bytes->size, err);
-}
-
-static tn_status put_dict(const tn_dict *d, tn_resp_keys keys, tn_file *f, tn_error *err)
-{
-    tn_text last = {0};
-    TN_TRY(tn_resp_rows(d, keys, put_commands, f, err));
-    tn_resp_current(d, &last);
-    tn_status status = tn_text_check(&last, "commands for Redis", err);
-    status = status == TN_OK ? put_commands(f, &last, err) : status;
-    tn_text_done(&last);
-    return status;
-}
-
-/* Writes the commands for Redis of the dictionary. */
-static tn_status write_resp(exporting *x, tn_error *err)
-{
-    static const char name[] = "dict.resp";
     char path[TN_PATH_SIZE];
     tn_dict *d = NULL;
     tn_file *f = NULL;
-    const tn_resp_keys keys = (tn_resp_keys)x->plan->run->export.redis_keys;
-    TN_ASSERT(tn_strs_has(&x->plan->run->export.dict, "tnd"));
+    const tn_export_opts *opts = &x->plan->run->export;
+    TN_ASSERT(tn_strs_has(&opts->dict, "tnd"));
     TN_TRY(tn_path_join(x->dir.tmp, "dict.tnd", path, err));
     TN_TRY(tn_dict_open(&d, path, TN_VERIFY_NONE, err));
-    tn_status status = begin_file(x, name, &f, err);
+    tn_status status = begin_file(x, kind->name, &f, err);
     if (status == TN_OK) {
-        status = end_file(x, name, f, put_dict(d, keys, f, err), err);
+        status = end_file(x, kind->name, f, kind->of_rows(d, opts, f, err), err);
     }
     tn_dict_close(d);
     return status;
@@ -240,8 +223,10 @@ static tn_status write_rows(exporting *x, tn_error *err)
             x->out->loss.bytes = i == 0 ? done.bytes : x->out->loss.bytes;
         }
     }
-    if (tn_strs_has(&run->export.dict, "resp")) {
-        TN_TRY(write_resp(x, err));
+    for (const tn_export_file *const *f = tn_all_export_files; *f != NULL; f++) {
+        if ((*f)->of_rows != NULL && tn_strs_has(&run->export.dict, (*f)->word)) {
+            TN_TRY(write_of_rows(x, *f, err));
+        }
     }
     if (tn_export_loss_wanted(run, &x->valid)) {
         tn_export_done done = {0};

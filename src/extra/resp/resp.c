@@ -1,10 +1,22 @@
-/* resp.c - rows of a dictionary, one by one, as commands SET. */
-#include "dict/resp.h"
-
+/* resp.c - dict.resp of an export: its dictionary as commands for Redis, in the protocol RESP.
+ *
+ *     SET tnet:00010203:user:1 <value>     a row: prefix, group, sign in decimal
+ *     SET tnet:00010203:<8 bytes> <value>  or prefix and table key, little-endian, whatever bytes
+ *     SET tnet:00010203:meta <JSON>        how keys are made, and rows of a table read
+ *     SET tnet:current tnet:00010203       last, so that readers switch at once
+ *
+ * A value is one byte, the number of its table, and the row as it is. A word follows its length:
+ * "*3\r\n$3\r\nSET\r\n$20\r\ntnet:00010203:user:1\r\n$13\r\n..\r\n".
+ * `redis-cli --pipe` sends the file as it is.
+ */
 #include "base/codec/json.h"
 #include "base/core/arena.h"
+#include "base/file/file.h"
 #include "base/math/key.h"
+#include "dict/dict.h"
 #include "dict/dict_deltas.h"
+#include "train/config/export_files.h"
+#include "train/config/run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +24,12 @@
 /* Three words, of which the first is SET. */
 #define COMMAND "*3\r\n$3\r\nSET\r\n"
 
-enum { PREFIX = 5 + 8 };
+enum { PREFIX = 5 + 8, TABLES_MAX = 256, PIECE = 1 << 16 };
 
 typedef struct stream {
     const tn_dict *d;
     tn_resp_keys keys;
-    tn_resp_put *put;
-    void *arg;
+    tn_file *file;
     char prefix[PREFIX + 1];
     tn_text bytes, key, value;
 } stream;
@@ -39,20 +50,10 @@ static void write_prefix(const tn_dict *d, char out[PREFIX + 1])
     TN_ASSERT(size == PREFIX);
 }
 
-void tn_resp_current(const tn_dict *d, tn_text *out)
-{
-    static const char key[] = "tnet:current";
-    char prefix[PREFIX + 1];
-    write_prefix(d, prefix);
-    tn_text_adds(out, COMMAND);
-    add_word(out, key, sizeof key - 1);
-    add_word(out, prefix, PREFIX);
-}
-
 static tn_status hand_on(stream *s, tn_error *err)
 {
     TN_TRY(tn_text_check(&s->bytes, "commands for Redis", err));
-    TN_TRY(s->put(s->arg, &s->bytes, err));
+    TN_TRY(tn_file_write(s->file, s->bytes.data, s->bytes.size, err));
     tn_text_clear(&s->bytes);
     return TN_OK;
 }
@@ -64,7 +65,7 @@ static tn_status add(stream *s, tn_error *err)
     tn_text_adds(&s->bytes, COMMAND);
     add_word(&s->bytes, s->key.data, s->key.size);
     add_word(&s->bytes, s->value.data, s->value.size);
-    return s->bytes.size >= TN_RESP_PIECE ? hand_on(s, err) : TN_OK;
+    return s->bytes.size >= PIECE ? hand_on(s, err) : TN_OK;
 }
 
 static tn_status add_row(void *arg, const tn_dict_item *item, tn_error *err)
@@ -78,7 +79,7 @@ static tn_status add_row(void *arg, const tn_dict_item *item, tn_error *err)
             "with export.check_groups: true, or export.redis_keys: key8");
     }
     const uint32_t table = tn_dict_table_number(s->d, item->row.table);
-    TN_ASSERT(table < TN_RESP_TABLES_MAX && item->row.at != NULL);
+    TN_ASSERT(table < TABLES_MAX && item->row.at != NULL);
     tn_text_clear(&s->key);
     tn_text_clear(&s->value);
     tn_text_addf(&s->key, "%s:", s->prefix);
@@ -159,25 +160,39 @@ static tn_status add_description(stream *s, tn_error *err)
     return status == TN_OK ? add(s, err) : status;
 }
 
-tn_status tn_resp_rows(const tn_dict *d, tn_resp_keys keys, tn_resp_put *put, void *arg,
-                       tn_error *err)
+static tn_status add_current(stream *s, tn_error *err)
+{
+    tn_text_clear(&s->key);
+    tn_text_clear(&s->value);
+    tn_text_adds(&s->key, "tnet:current");
+    tn_text_adds(&s->value, s->prefix);
+    TN_TRY(add(s, err));
+    return s->bytes.size > 0 ? hand_on(s, err) : TN_OK;
+}
+
+static tn_status write_resp(const tn_dict *d, const tn_export_opts *opts, tn_file *out,
+                            tn_error *err)
 {
     const tn_dict_header *h = tn_dict_head(d);
     if ((h->flags & TN_DICT_DELTA) != 0) {
         return tn_fail(err, TN_E_CKPT,
                        "a delta is no dictionary for Redis\nhint: export all of it");
     }
-    if (h->n_tables > TN_RESP_TABLES_MAX) {
+    if (h->n_tables > TABLES_MAX) {
         return tn_fail(err, TN_E_LIMIT, "the dictionary has %u tables, Redis is given at most %d",
-                       h->n_tables, TN_RESP_TABLES_MAX);
+                       h->n_tables, TABLES_MAX);
     }
-    stream s = {.d = d, .keys = keys, .put = put, .arg = arg};
+    stream s = {.d = d, .keys = (tn_resp_keys)opts->redis_keys, .file = out};
     write_prefix(d, s.prefix);
     tn_status status = tn_dict_walk(d, add_row, &s, err);
     status = status == TN_OK ? add_description(&s, err) : status;
-    status = status == TN_OK && s.bytes.size > 0 ? hand_on(&s, err) : status;
+    status = status == TN_OK ? add_current(&s, err) : status;
     tn_text_done(&s.bytes);
     tn_text_done(&s.key);
     tn_text_done(&s.value);
     return status;
 }
+
+extern const tn_export_file tn_export_file_resp;
+const tn_export_file tn_export_file_resp = {
+    .word = "resp", .name = "dict.resp", .of_rows = write_resp};
