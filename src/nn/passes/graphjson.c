@@ -87,6 +87,7 @@ static bool read_value(const reading *r, const tn_field *f, const tn_json *given
                                         [TN_KIND_CHOICE] = TN_DOC_KIND_WORD,
                                         [TN_KIND_U32] = TN_DOC_KIND_NUMBER};
     const bool real = f->kind == TN_KIND_F64;
+    TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof kinds[0] && kinds[f->kind] != 0);
     const tn_doc_row row[] = {{.kind = kinds[f->kind],
                                .key = f->key,
                                .offset = f->offset,
@@ -95,12 +96,11 @@ static bool read_value(const reading *r, const tn_field *f, const tn_json *given
                                .max = real ? 0 : (uint64_t)f->max,
                                .words = f->words},
                               TN_DOC_END};
-    double number = 0;
     if (given == NULL || tn_doc_get_rows(row, given, attr, r->g->arena, r->what, NULL) != TN_OK) {
         return false;
     }
-    memcpy(&number, attr + f->offset, real ? sizeof number : 0);
-    return !real || (number >= f->min && number <= f->max);
+    const double *number = (const void *)(attr + f->offset);
+    return !real || (*number >= f->min && *number <= f->max);
 }
 
 static tn_status read_attr(const reading *r, const tn_op *op, const tn_json *node, void **out)

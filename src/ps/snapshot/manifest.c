@@ -216,7 +216,7 @@ static const tn_document manifest_document = {.format = "tnet-checkpoint",
 tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc, tn_error *err)
 {
     tn_manifest doc = *m;
-    TN_ASSERT(m->ordinal > 0 && m->base < m->ordinal);
+    TN_ASSERT(m->ordinal > 0 && m->base < m->ordinal && m->sections.rows != NULL);
     TN_ASSERT(check_files(&doc) == NULL && check_params(&doc.dense) == NULL);
     doc.is_delta = m->base != 0;
     TN_TRY(tn_document_write(&manifest_document, &doc, out, err));

@@ -119,7 +119,7 @@ typedef struct tn_run_sections {
 
 extern const tn_doc_row tn_run_sections_rows[];
 
-/* Returns those of a manifest that tn_ckpt_read_manifest (train/checkpoint/ckptdir.h) has read. */
+/* Returns those of a manifest that was read (tn_ckpt_read_manifest), or of a moment of rank 0. */
 const tn_run_sections *tn_run_sections_of(const tn_manifest *m);
 
 typedef struct tn_run_state {
