@@ -8,6 +8,7 @@
 #include "models/model.h"
 #include "nn/passes/plan.h"
 #include "train/config/choices.h"
+#include "train/config/run_bind.h"
 #include "train/run/epoch_reader.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"

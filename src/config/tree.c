@@ -128,6 +128,13 @@ const tn_tree *tn_tree_at(const tn_tree *tree, const char *path)
     return tree;
 }
 
+const tn_origin *tn_tree_place(const tn_tree *tree, const char *path)
+{
+    static const tn_origin nowhere = {.source = "configuration"};
+    const tn_tree *t = tn_tree_at(tree, path);
+    return t != NULL ? &t->at : &nowhere;
+}
+
 uint32_t tn_tree_count(const tn_tree *tree)
 {
     uint32_t n = 0;

@@ -59,7 +59,9 @@ tn_tree *tn_tree_wrap(tn_arena *arena, const char *key, const tn_tree *tree);
 const tn_tree *tn_tree_get(const tn_tree *map, const char *key);  /* NULL: none, or not a map */
 const tn_tree *tn_tree_at(const tn_tree *tree, const char *path); /* "train.optimizer.lr" */
 uint32_t tn_tree_count(const tn_tree *tree);                      /* children */
-bool tn_tree_is_null(const tn_tree *tree);                        /* NULL, or '~', or empty */
+/* Returns the place of the value at `path`, or "configuration" if it is not there. */
+const tn_origin *tn_tree_place(const tn_tree *tree, const char *path);
+bool tn_tree_is_null(const tn_tree *tree); /* NULL, or '~', or empty */
 
 /* Lays `over` on top of `under`, member by member; scalars and lists are replaced. Returns a new
  * tree whose nodes keep their origins. */

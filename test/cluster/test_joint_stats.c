@@ -7,7 +7,7 @@
 #include "support/test.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 #include "train/model_hash.h"
 #include "train/report/report.h"
 #include "train/run/trainer.h"

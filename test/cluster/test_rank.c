@@ -4,7 +4,7 @@
 #include "config/tree.h"
 #include "support/test.h"
 #include "train/config/config.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 #include "train/group/ranks.h"
 
 typedef struct seat {

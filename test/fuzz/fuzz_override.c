@@ -9,7 +9,7 @@
 #include "config/yaml.h"
 #include "models/model.h"
 #include "train/config/config.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 
 #include <string.h>
 

@@ -13,6 +13,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/choices.h"
 #include "train/config/config.h"
+#include "train/config/run_bind.h"
 #include "train/eval/evaluate.h"
 #include "train/report/report.h"
 #include "train/run/trainer.h"

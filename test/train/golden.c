@@ -7,7 +7,7 @@
 #include "models/model.h"
 #include "support/test.h"
 #include "train/config/config.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 #include "train/step/model_plan.h"
 
 enum { LINES_MAX = 4096, COLUMNS_MAX = 64 };

@@ -8,7 +8,7 @@
 #include "support/test.h"
 #include "train/begin/warm_match.h"
 #include "train/config/config.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 
 /* Checks that a text says of `word` what this build has to say. */
 static void check_said(const char *word, const char *text)

@@ -7,7 +7,7 @@
 #include "io/schema/schema.h"
 #include "models/model.h"
 #include "support/test.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 
 #include <sys/stat.h>
 

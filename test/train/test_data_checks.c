@@ -6,7 +6,7 @@
 #include "config/tree.h"
 #include "support/test.h"
 #include "train/config/days.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 
 #include <unistd.h>
 

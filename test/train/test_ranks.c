@@ -6,7 +6,7 @@
 #include "metrics/metrics.h"
 #include "support/test.h"
 #include "train/config/config.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include "metrics/metrics.h"
 #include "nn/loss/loss.h"
 #include "support/test.h"
+#include "train/config/run_bind.h"
 
 typedef struct fixture {
     tn_arena *arena;

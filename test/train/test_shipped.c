@@ -5,7 +5,7 @@
 #include "models/model.h"
 #include "support/test.h"
 #include "train/config/config.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 
 static const char *no_format(const char *format)
 {

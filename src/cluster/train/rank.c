@@ -28,26 +28,19 @@ static tn_status meeting_dir(const tn_run *run, const char *folder, tn_text *dir
     return tn_text_check(dir, "run.dir", err);
 }
 
-static const tn_origin *place(const tn_tree *tree, const char *path)
-{
-    static const tn_origin nowhere = {.source = "configuration"};
-    const tn_tree *t = tn_tree_at(tree, path);
-    return t != NULL ? &t->at : &nowhere;
-}
-
 static void check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     if (!isinf(r->cluster.staleness) && r->cluster.staleness != floor(r->cluster.staleness)) {
-        tn_diag_error(b->diag, place(tree, "cluster.staleness"),
+        tn_diag_error(b->diag, tn_tree_place(tree, "cluster.staleness"),
                       "'cluster.staleness' is %g, not a whole number of steps or inf",
                       r->cluster.staleness);
     }
     if (tn_run_trains_on_stdin(r)) {
-        tn_diag_error(b->diag, place(tree, "data.train"),
+        tn_diag_error(b->diag, tn_tree_place(tree, "data.train"),
                       "data.train is '-', standard input, which several processes cannot share");
     }
     if (r->embedding.reset != TN_RESET_NEVER) {
-        tn_diag_error(b->diag, place(tree, "embedding.reset"),
+        tn_diag_error(b->diag, tn_tree_place(tree, "embedding.reset"),
                       "embedding.reset is for a run of one process");
     }
 }

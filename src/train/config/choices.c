@@ -23,7 +23,7 @@
 #include "nn/loss/loss.h"
 #include "train/config/config.h"
 #include "train/config/data_checks.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 #include "train/config/run_loss.h"
 #include "train/config/value_size_look.h"
 

@@ -375,11 +375,9 @@ tn_strs tn_days_globs(const tn_strs *patterns, tn_arena *arena)
 
 static void fault(const tn_binder *b, const tn_tree *tree, const char *path, const tn_error *err)
 {
-    static const tn_origin nowhere = {.source = "configuration"};
-    const tn_tree *at = tn_tree_at(tree, path);
     const char *hint = strstr(err->text, "\nhint: ");
     const size_t size = hint != NULL ? (size_t)(hint - err->text) : strlen(err->text);
-    tn_diag_error(b->diag, at != NULL ? &at->at : &nowhere, "%.*s", (int)size, err->text);
+    tn_diag_error(b->diag, tn_tree_place(tree, path), "%.*s", (int)size, err->text);
     if (hint != NULL) {
         tn_diag_hint(b->diag, "%s", hint + strlen("\nhint: "));
     }

@@ -200,13 +200,6 @@ static inline const void *tn_run_section(const tn_run *run, const tn_field *fiel
     return run->section[(row->offset - offsetof(tn_run, section)) / sizeof(void *)];
 }
 
-/* Binds `tree` (the merged configuration) and checks what no single row can: contradictions, and
- * options that this build cannot honour. Faults go to b->diag. */
-void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out);
-
-/* The first metric that is shown or watched and looks at groups of rows; NULL: none. */
-const char *tn_run_grouped_metric(const tn_run *run);
-
 /* "1epoch", "5000steps", "10min"; "auto" of checkpoint.every, which is epochs and rows. */
 typedef struct tn_every {
     uint64_t steps;  /* 0: not by steps */

@@ -13,7 +13,7 @@
 #include "serve/exported_model.h"
 #include "serve/score.h"
 #include "train/config/days.h"
-#include "train/config/run.h"
+#include "train/config/run_bind.h"
 #include "train/eval/feed_nodes.h"
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"

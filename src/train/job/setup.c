@@ -18,6 +18,7 @@
 #include "train/config/config.h"
 #include "train/config/days.h"
 #include "train/config/meaning.h"
+#include "train/config/run_bind.h"
 #include "train/config/run_loss.h"
 #include "train/group/ranks.h"
 #include "train/run/day_plan.h"
