@@ -24,12 +24,12 @@ typedef struct tn_eval_result {
     const tn_evaluation *result; /* with metrics */
     const char *source;          /* "runs/a/ckpt-3", "export/001f.." */
     const char *journal;         /* metrics.jsonl of its run, which may not be there; NULL: none */
-    const char *model_id;        /* of an export; NULL: none */
-    const char *config_hash;     /* of the configuration; NULL: not known */
-    tn_journal_at at;            /* what the model was trained for */
-    const tn_sign_words *words;  /* of the slices' hashes; NULL: not looked for */
+    const char *model_id;        /* an export's; NULL: none */
+    const char *config_hash;     /* hash of the configuration; NULL: not known */
+    tn_journal_at at;            /* position up to which the model was trained */
+    const tn_sign_words *words;  /* words of the slices' hashes; NULL: not looked for */
     bool has_intervals;
-    tn_interval delong, bootstrap; /* of the AUC; NAN: not defined */
+    tn_interval delong, bootstrap; /* intervals of the AUC; NAN: not defined */
     const tn_compare *compare;     /* ended; NULL: one model alone */
     const char *more;              /* members of the JSON object, after a comma; NULL: none */
     const tn_calibrate *calibrate; /* committed; NULL: nothing was fitted */
@@ -48,8 +48,8 @@ tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *e
 tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *out,
                                  tn_error *err) TN_MUST_USE;
 
-/* What of an evaluation is calibrated, and what it was before: "calibrated by platt (raw: logloss
- * 0.228740, copc 0.978000)", or members of an object; nothing when it is not. */
+/* Appends by what an evaluation is calibrated, and its figures before: "calibrated by platt (raw:
+ * logloss 0.228740, copc 0.978000)", or members of an object; nothing if it is not. */
 void tn_eval_result_calibrated(const tn_evaluation *e, tn_text *out);
 void tn_eval_result_calibrated_json(const tn_evaluation *e, tn_text *out);
 

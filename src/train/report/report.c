@@ -37,13 +37,13 @@ struct tn_report {
     tn_journal journal;
     tn_window_totals window;
     tn_bar bar;
-    tn_text warnings; /* told so far, each ended by NUL */
+    tn_text warnings; /* shown so far, each ended by NUL */
     uint32_t n_warnings;
     bool told_diverging, told_no_pairs, told_aged;
     double started_wall, begin;
-    double told_saved; /* when a save was told; before the first: `begin` */
+    double told_saved; /* when a save was reported; before the first: `begin` */
     tn_paced paced;
-    uint64_t rows, steps; /* of the steps of this process, or of all together */
+    uint64_t rows, steps; /* made by this process, or by all together */
     char blas[TN_HOST_BLAS_SIZE];
 };
 
@@ -447,7 +447,7 @@ tn_status tn_report_event(tn_report *r, const tn_run_state *state, const char *l
     if (strcmp(level, "warn") == 0) {
         tn_log(TN_LOG_WARN, "%s", text);
         tn_text_add(&r->warnings, text, strlen(text) + 1);
-        r->n_warnings += !r->warnings.failed; /* those that are kept */
+        r->n_warnings += !r->warnings.failed; /* counts the warnings that are kept */
     } else {
         show(r, text);
     }
@@ -503,7 +503,7 @@ static void closing_lines(const tn_report *r, const tn_report_end *end, tn_text 
  * Replaced as a whole. Missing parts (no test data, no best) and what is not finite are null.
  */
 
-/* What all ranks have read. */
+/* Adds what all ranks have read. */
 static void add_data(const tn_met *met, uint64_t reassigned, tn_text *t)
 {
     tn_json_open_key(t, "data", '{');
@@ -541,7 +541,7 @@ static void add_metrics(const tn_report *r, const char *key, const tn_evaluation
     tn_json_close(t, '}');
 }
 
-/* What checkpoint.from gave; null in a run that began otherwise, or goes on. */
+/* Adds what checkpoint.from gave; null in a run that began otherwise, or goes on. */
 static void add_begun(const tn_begun *b, tn_text *t)
 {
     if (b == NULL || b->table.size == 0) {
@@ -746,7 +746,7 @@ tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err
         r->journal.record.well = end->result == TN_OK;
         status = tn_journal_end(&r->journal, err);
     }
-    tn_error second = {0}; /* the first failure is the one that is told */
+    tn_error second = {0}; /* the first failure is the one that is reported */
     tn_status written = write_summary(r, end, status == TN_OK ? err : &second);
     return status != TN_OK ? status : written;
 }

@@ -17,7 +17,7 @@ typedef struct tn_watch tn_watch;
 typedef struct tn_outcome {
     uint64_t steps, samples;
     double seconds;
-    double loss;               /* of the last epoch */
+    double loss;               /* mean of the last epoch */
     tn_evaluation valid, test; /* metrics NULL when there was none */
 } tn_outcome;
 
@@ -34,7 +34,7 @@ typedef struct tn_report_opts {
     const tn_ranks *ranks; /* the others of the run; NULL: none */
     uint64_t run_id;
     const tn_memory_cap *memory;
-    const tn_begun *begun;  /* what checkpoint.from gave; its table is empty: nothing */
+    const tn_begun *begun;  /* origin of the first weights; its table is empty: there is none */
     tn_run_record_fn *hear; /* gets each record (metrics_jsonl.h); NULL: nobody does */
     void *arg;
 } tn_report_opts;
@@ -42,7 +42,7 @@ typedef struct tn_report_opts {
 tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_report_close(tn_report *r); /* NULL is fine */
 
-/* What the scores of each step are added to, beside the call below; lent. */
+/* Returns the metrics to which the scores of each step are added, beside the call below; lent. */
 tn_metrics *tn_report_scores(tn_report *r);
 
 /* One step. Draws and records when it is time. */
@@ -60,7 +60,7 @@ typedef struct tn_report_eval {
     const char *data; /* valid, test */
     const tn_evaluation *result;
     const tn_run_state *state;
-    uint64_t step; /* of the model, which may be an earlier one than that of state */
+    uint64_t step; /* steps of the model, which may be an earlier one than that of state */
     bool best;
 } tn_report_eval;
 tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *eval, tn_error *err) TN_MUST_USE;
@@ -104,8 +104,8 @@ typedef struct tn_report_end {
     const char *message; /* NULL: none */
     const tn_run_state *state;
     const tn_outcome *trained;
-    const tn_met *met;       /* by this process, of .. */
-    uint32_t epoch;          /* .. the last epoch */
+    const tn_met *met;       /* records of epoch `epoch` that this process has read */
+    uint32_t epoch;          /* the last epoch */
     const tn_metrics *train; /* progressive, of the last epoch; NULL: none */
     const tn_saved *saved;   /* NULL: none */
     uint64_t reassigned;     /* parts of the data that another rank went on with */

@@ -42,7 +42,7 @@ void tn_window_totals_clear(tn_window_totals *w, double now)
                             .metrics = w->metrics,
                             .ranks = w->ranks,
                             .whole = w->whole,
-                            .before = w->now, /* what was heard is told */
+                            .before = w->now, /* the last window is reported */
                             .now = w->before,
                             .others = w->others,
                             .others_before = w->others,

@@ -1,7 +1,7 @@
 /* window_totals.h - what the steps since the last `train` record of metrics.jsonl add up to.
  *
  *     tn_window_totals_add       every step of this rank
- *     tn_window_totals_hear      before a look at it: what the other ranks have reported
+ *     tn_window_totals_hear      before it is read: takes what the other ranks have reported
  *
  * Belongs to the report; one thread.
  */
@@ -17,18 +17,18 @@ typedef struct tn_window_step {
     const tn_step_turn *turn;
     uint64_t joint; /* rows that were learned from: of all peers at staleness 0, else of this one */
     double lr;
-    uint64_t bytes_in, bytes_out; /* of this peer's messages, since the start */
+    uint64_t bytes_in, bytes_out; /* sizes of this peer's messages, since the start */
 } tn_window_step;
 
 typedef struct tn_window_totals {
     double begin; /* monotonic seconds */
     uint64_t steps, keys;
     uint64_t rows;                  /* learned from in steps of this rank, or of all together */
-    uint64_t bytes_in, bytes_out;   /* since the start, when the last step was done .. */
-    uint64_t in_before, out_before; /* .. and when the window began */
+    uint64_t bytes_in, bytes_out;   /* since the start, when the last step was done */
+    uint64_t in_before, out_before; /* since the start, when the window began */
     double loss, weight;            /* sum of w l, and of w */
     double grad_norm, wait_read_s, wait_pull_s, wait_push_s, compute_s;
-    double lr;           /* of the last step */
+    double lr;           /* at the last step */
     uint64_t staleness;  /* at most */
     tn_metrics *metrics; /* owned, one for its life; 2^12 bins are enough for a line */
 
@@ -50,7 +50,7 @@ void tn_window_totals_add(tn_window_totals *w, const tn_window_step *step);
 /* Takes in what other ranks have reported by now. */
 tn_status tn_window_totals_hear(tn_window_totals *w, tn_error *err) TN_MUST_USE;
 
-/* Of all ranks, as last heard: NAN when nothing was learned. The metrics are lent. */
+/* Returns the loss of all ranks as last reported; NAN: nothing was learned. Metrics are lent. */
 double tn_window_totals_loss(const tn_window_totals *w);
 const tn_metrics *tn_window_totals_metrics(const tn_window_totals *w);
 
