@@ -211,9 +211,7 @@ tn_status tn_data_use(tn_setup *s, const tn_options *options, tn_data_ask ask,
 {
     tn_data_input in = {.setup = s};
     tn_status status = open_input(&in, options, ask, err);
-    if (status == TN_OK) {
-        status = use(&in, flags, err);
-    }
+    status = status == TN_OK ? use(&in, flags, err) : status;
     tn_team_close(in.team);
     return status;
 }

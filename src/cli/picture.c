@@ -16,9 +16,7 @@ tn_status tn_picture_open(tn_picture *p, const char *asked, const char *usual,
     if (status == TN_OK) { /* the folder of the usual one may not be there yet */
         status = named ? tn_output_try(asked, inputs, err) : tn_output_check(usual, inputs, err);
     }
-    if (status == TN_OK) {
-        status = tn_profile_open(&p->profile, err);
-    }
+    status = status == TN_OK ? tn_profile_open(&p->profile, err) : status;
     if (status != TN_OK) {
         tn_text_done(&p->path);
     }
@@ -29,9 +27,7 @@ static tn_status show(const tn_picture *p, FILE *out, tn_error *err)
 {
     tn_text text = {0};
     tn_status status = tn_profile_text(p->profile, &text, err);
-    if (status == TN_OK) {
-        status = tn_profile_write(p->profile, tn_text_str(&p->path), err);
-    }
+    status = status == TN_OK ? tn_profile_write(p->profile, tn_text_str(&p->path), err) : status;
     if (status == TN_OK) {
         tn_text_addf(&text, "trace: '%s', for ui.perfetto.dev\n", tn_text_str(&p->path));
     }

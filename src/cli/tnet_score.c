@@ -118,17 +118,13 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     TN_TRY(read_overrides(options, f->no_label, &s->binder, &opts.data, err));
     TN_TRY(tn_export_find(options->words.item[0], dir, err));
     tn_status status = tn_exported_model_open(&exported, dir, &opts, err);
-    if (status == TN_OK) {
-        status = tn_scorer_new(&scorer, exported, err);
-    }
+    status = status == TN_OK ? tn_scorer_new(&scorer, exported, err) : status;
     if (status == TN_OK) {
         const tn_reader_opts read = {
             .paths = f->data, .batch_rows = BATCH_ROWS, .want_ids = true, .prefetch = 2};
         status = tn_reader_open(&reader, exported->schema, &read, err);
     }
-    if (status == TN_OK) {
-        status = score_all(reader, scorer, exported->schema, err);
-    }
+    status = status == TN_OK ? score_all(reader, scorer, exported->schema, err) : status;
     tn_reader_close(reader);
     tn_scorer_free(scorer);
     tn_exported_model_close(exported);

@@ -167,6 +167,7 @@ extern const tn_format tn_format_crb;
 const tn_format tn_format_crb = {
     .name = "crb",
     .help = "compressed row blocks of dmlc: one slot, or one per range or field of indices",
+    .pairs = true,
     .binary = true,
     .container = &tn_container_crb,
     .data_options = crb_data,

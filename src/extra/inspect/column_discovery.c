@@ -473,9 +473,7 @@ static tn_status read_head(const char *path, tn_text *text, size_t *n, tn_error 
     if (status == TN_OK && compression != TN_COMPRESSION_NONE) {
         status = tn_source_decompress(source, compression, err);
     }
-    if (status == TN_OK) {
-        status = tn_source_read(source, to, TN_DISCOVERY_BYTES, n, err);
-    }
+    status = status == TN_OK ? tn_source_read(source, to, TN_DISCOVERY_BYTES, n, err) : status;
     tn_source_close(source);
     return status;
 }

@@ -165,9 +165,7 @@ static tn_status print_stat(tn_stat *stat, const stat_flags *flags, tn_error *er
     } else {
         tn_stat_text(stat, flags->top, &text);
     }
-    if (status == TN_OK) {
-        status = tn_text_check(&text, "statistics", err);
-    }
+    status = status == TN_OK ? tn_text_check(&text, "statistics", err) : status;
     if (status == TN_OK) {
         (void)fwrite(tn_text_str(&text), 1, text.size, stdout);
     }
@@ -188,9 +186,7 @@ static tn_status stat_files(tn_data_input *in, const void *flags, tn_error *err)
     };
     tn_row_scan_counts counts;
     tn_status status = tn_row_scan_run(&pass, &visitor, &counts, err);
-    if (status == TN_OK) {
-        status = print_stat(c.stat, flags, err);
-    }
+    status = status == TN_OK ? print_stat(c.stat, flags, err) : status;
     tn_stat_free(c.stat);
     return status;
 }

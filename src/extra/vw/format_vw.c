@@ -366,6 +366,8 @@ extern const tn_format tn_format_vw;
 const tn_format tn_format_vw = {
     .name = "vw",
     .help = "Vowpal Wabbit: label [weight] [tag]|namespace name[:value] ..; a slot per namespace",
+    .pairs = true,
+    .namespaces = true,
     .data_options = vw_data,
     .cut = tn_line_cut,
     .resync = tn_line_resync,

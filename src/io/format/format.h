@@ -39,7 +39,9 @@ typedef struct tn_container tn_container; /* io/source/decompress.h */
 typedef struct tn_format {
     const char *name;
     const char *help;
-    bool binary;                   /* places are byte offsets, not lines */
+    bool binary;     /* places are byte offsets, not lines */
+    bool pairs;      /* records are lists of keys with values, not columns */
+    bool namespaces; /* slots are namespaces of pairs; a feature without a name has a number */
     const tn_container *container; /* packs the records of its files; NULL: none */
     const char *preset; /* YAML laid under the user's file when this format is named; or NULL */
 

@@ -651,6 +651,7 @@ extern const tn_format tn_format_libsvm;
 const tn_format tn_format_libsvm = {
     .name = "libsvm",
     .help = "label[:weight] [qid:id] index[:value] ..; one slot, or one per range of indices",
+    .pairs = true,
     .data_options = libsvm_data,
     .slot_options = libsvm_slot,
     .cut = tn_line_cut,
@@ -665,6 +666,7 @@ extern const tn_format tn_format_libffm;
 const tn_format tn_format_libffm = {
     .name = "libffm",
     .help = "label[:weight] field:index[:value] ..; a slot per field",
+    .pairs = true,
     .data_options = libffm_data,
     .slot_options = libffm_slot,
     .cut = tn_line_cut,
@@ -678,6 +680,7 @@ extern const tn_format tn_format_libfm;
 const tn_format tn_format_libfm = {
     .name = "libfm",
     .help = "libsvm's rows, or label[:weight] field:index[:value] .. where slots have fields",
+    .pairs = true,
     .data_options = libsvm_data,
     .slot_options = libfm_slot,
     .cut = tn_line_cut,

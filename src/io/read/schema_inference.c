@@ -285,15 +285,14 @@ static bool has_fields(const tn_tables *slots)
 static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots, tn_arena *arena,
                                  tn_tables *out, uint32_t *index_base, tn_error *err)
 {
+    const tn_format *format = tn_format_find(schema->data->format);
     bool ffm = strcmp(schema->data->format, "libffm") == 0;
-    bool svm = strcmp(schema->data->format, "libsvm") == 0;
-    bool crb = strcmp(schema->data->format, "crb") == 0;
     bool libfm = strcmp(schema->data->format, "libfm") == 0;
-    bool vw = strcmp(schema->data->format, "vw") == 0;
-    bool want_base = schema->data->index_base == TN_AUTO && (ffm || svm || libfm);
-    bool want_slots = slots->n == 0 && (ffm || libfm || vw);
+    bool want_base = schema->data->index_base == TN_AUTO && format != NULL &&
+                     tn_format_reads(format->data_options, "index_base");
+    bool want_slots = slots->n == 0 && (ffm || libfm || schema->namespaces);
     *out = *slots;
-    if (slots->n == 0 && (svm || crb)) {
+    if (slots->n == 0 && format != NULL && format->pairs && !want_slots) {
         make_slots(arena, 1, out)->name = "_";
     }
     if (!want_base && !want_slots) {
@@ -304,7 +303,7 @@ static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots
     s->ffm = ffm || (libfm && has_fields(slots));
     s->libfm = libfm;
     s->undecided = libfm && want_slots;
-    s->arena = vw ? arena : NULL;
+    s->arena = schema->namespaces ? arena : NULL;
     tn_status status = see_data(s, schema, err);
     if (status == TN_OK && want_base) {
         *index_base = s->zero ? 0 : 1;
@@ -325,6 +324,9 @@ tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const t
     tn_tables found;
     tn_text columns = {0};
     TN_TRY(tn_schema_begin(&s, data, b, err));
+    const tn_format *format = tn_format_find(data->format);
+    s->ranges = format != NULL && tn_format_reads(format->slot_options, "range");
+    s->namespaces = format != NULL && format->namespaces;
     TN_TRY(scan_first_file(s, slots, b->arena, &found, &s->index_base, err));
     if (found.n == 0) {
         name_columns(s, &columns);

@@ -559,10 +559,9 @@ static void make_ranges(tn_columns *c, const tn_schema *s, const tn_binder *b)
     }
     c->n_ranges = s->n_specs;
     c->spec_by_range = by;
-    bool by_index = strcmp(s->data->format, "libsvm") == 0 ||
-                    (strcmp(s->data->format, "libfm") == 0 && c->n_fields == 0) ||
-                    (strcmp(s->data->format, "crb") == 0 && s->slot_bits == 0);
-    if (!by_index) {
+    const bool by_field =
+        s->slot_bits > 0 || (strcmp(s->data->format, "libfm") == 0 && c->n_fields > 0);
+    if (!s->ranges || by_field) {
         return;
     }
     for (uint32_t i = 1; i < s->n_specs; i++) {

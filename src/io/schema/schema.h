@@ -136,7 +136,9 @@ typedef struct tn_schema {
     const tn_label_rule *label;
     const tn_slot_spec *group_spec; /* the slot that reads the column data.group; NULL: none does */
     uint32_t index_base;            /* 0 or 1: decided, also when it is `auto` */
-    uint32_t slot_bits;             /* crb: bits of an index that are its field; 0: none */
+    bool ranges;                    /* the format reads a slot's range of indices */
+    bool namespaces;                /* as in io/format/format.h */
+    uint32_t slot_bits;             /* bits of an index that are its field; 0: none */
     bool slot_bits_high;
     char delimiter;
     bool header;

@@ -78,13 +78,13 @@ void tn_writer_head(const tn_writer *w, tn_text *out)
     }
 }
 
-/* Checks that signs have texts: that of a word is its hash, but an anonymous feature of vw has a
- * number, of which no text is known. */
+/* Checks that signs have texts: that of a word is its hash, but an anonymous feature of a
+ * namespace has a number, of which no text is known. */
 static tn_status check_anonymous(const tn_writer *w, const tn_rows *rows, uint32_t row,
                                  tn_error *err)
 {
     const uint32_t end = tn_rows_end_of(rows, row);
-    const bool named = w->signs || strcmp(rows->schema->data->format, "vw") != 0;
+    const bool named = w->signs || !rows->schema->namespaces;
     for (uint32_t i = rows->row[row].first; !named && i < end; i++) {
         const tn_slot_spec *spec = rows->schema->slot[rows->entry[i].slot];
         const tn_token token = rows->token[i];

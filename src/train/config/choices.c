@@ -11,6 +11,7 @@
 #include "config/fieldtree.h"
 #include "config/tree.h"
 #include "config/yaml.h"
+#include "io/format/format.h"
 #include "io/read/bad_record_limit.h"
 #include "io/read/fileset.h"
 #include "io/read/row_scan.h"
@@ -624,15 +625,10 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
 
 /* ---- rates of rows ---- */
 
-/* Whether records are lists of keys with values, not columns. */
 static bool is_of_pairs(const tn_run *run)
 {
-    static const char *const formats[] = {"libsvm", "libffm", "libfm", "vw", "crb"};
-    bool is = false;
-    for (uint32_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        is |= strcmp(run->data.format, formats[i]) == 0;
-    }
-    return is;
+    const tn_format *format = tn_format_find(run->data.format);
+    return format != NULL && format->pairs;
 }
 
 /* Data in which a value can count for anything but 1. */
