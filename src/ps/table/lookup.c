@@ -1,7 +1,7 @@
 /* lookup.c - many keys at once, so that their cache misses overlap; the rows of the last few
  * keysets, found by address, the oldest replaced.
  *
- *     pass 1   key -> hash, shelf, block: fetch the line of the index
+ *     pass 1   key -> hash, store, block: fetch the line of the index
  *     pass 2   probe by tag -> a likely row: fetch its lines
  *     pass 3   compare the key; one row in a hundred is another's, then look again alone
  */
@@ -11,12 +11,12 @@
 
 enum {
     FETCH_LINES_MAX = 8, /* the hardware sees the rest coming */
-    SHELVES_FETCHED = 4 * TN_TILE_PARTITIONS,
+    STORES_FETCHED = 4 * TN_TILE_PARTITIONS,
 };
 
 /* A key between two passes. */
 typedef struct probe {
-    const tn_shelf *shelf; /* of whole rows */
+    const tn_row_store *store; /* of whole rows */
     uint32_t hash;
     uint32_t entry; /* 0: no row has this tag */
 } probe;
@@ -26,15 +26,16 @@ static void fetch_index(const tn_table *t, const tn_keyset *keys, tn_range run, 
     const uint64_t *key = keys->key + run.from;
     const uint16_t *group = keys->group + run.from;
     const tn_share_group *groups = t->layout->group;
-    const tn_shelf *shelves = t->shelves;
+    const tn_row_store *stores = t->stores;
     const uint32_t n = run.to - run.from;
     const size_t n_plans = t->n_plans;
     for (uint32_t i = 0; i < n; i++) {
         size_t record = n_plans == 1 ? 0 : groups[group[i]].record;
-        const tn_shelf *shelf = &shelves[tn_partition_of(key[i], TN_PARTITIONS) * n_plans + record];
+        const tn_row_store *store =
+            &stores[tn_partition_of(key[i], TN_PARTITIONS) * n_plans + record];
         uint32_t hash = tn_index_hash(key[i]);
-        tn_index_fetch(&shelf->index, hash);
-        probes[i].shelf = shelf;
+        tn_index_fetch(&store->index, hash);
+        probes[i].store = store;
         probes[i].hash = hash;
     }
 }
@@ -72,14 +73,14 @@ static inline __attribute__((always_inline)) void fetch_rows(probe *probes, uint
                                                              tn_row **row)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const tn_shelf *shelf = probes[i].shelf;
-        const uint32_t entry = index_likely(&shelf->index, probes[i].hash);
+        const tn_row_store *store = probes[i].store;
+        const uint32_t entry = index_likely(&store->index, probes[i].hash);
         probes[i].entry = entry;
         row[i] = NULL;
         if (entry != 0) {
-            shelf = waits ? tn_shelf_of_entry(shelf, entry) : shelf;
-            row[i] = tn_slab_at(&shelf->slab, (entry & TN_INDEX_NUMBER) - 1);
-            fetch_row(row[i], shelf->slab.stride);
+            store = waits ? tn_row_store_of_entry(store, entry) : store;
+            row[i] = tn_slab_at(&store->slab, (entry & TN_INDEX_NUMBER) - 1);
+            fetch_row(row[i], store->slab.stride);
         }
     }
 }
@@ -100,12 +101,12 @@ void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mar
     for (uint32_t i = 0; i < n; i++) {
         probe *p = &probes[i];
         if (row[i] != NULL && !tn_row_is(row[i], key[i], group[i])) {
-            row[i] = tn_shelf_find(p->shelf, key[i], group[i], &p->entry);
+            row[i] = tn_row_store_find(p->store, key[i], group[i], &p->entry);
         }
         if (mark && row[i] != NULL) {
-            tn_shelf *shelf = tn_shelf_of(t, key[i], group[i]);
-            shelf += tn_row_waits(row[i]) ? shelf->apart : 0;
-            tn_shelf_mark(shelf, (p->entry & TN_INDEX_NUMBER) - 1);
+            tn_row_store *store = tn_row_store_of(t, key[i], group[i]);
+            store += tn_row_waits(row[i]) ? store->apart : 0;
+            tn_row_store_mark(store, (p->entry & TN_INDEX_NUMBER) - 1);
         }
     }
 }
@@ -252,12 +253,12 @@ static bool takes_part(const tn_keyset *keys, uint32_t partition, bool all)
 
 void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all)
 {
-    uint32_t n_shelves = TN_TILE_PARTITIONS * t->n_plans;
+    uint32_t n_stores = TN_TILE_PARTITIONS * t->n_plans;
     for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
         __builtin_prefetch(&t->partition[tile * TN_TILE_PARTITIONS + i], 1);
     }
-    for (uint32_t i = 0; i < n_shelves && i < SHELVES_FETCHED; i++) {
-        __builtin_prefetch(&t->shelves[(size_t)tile * n_shelves + i]);
+    for (uint32_t i = 0; i < n_stores && i < STORES_FETCHED; i++) {
+        __builtin_prefetch(&t->stores[(size_t)tile * n_stores + i]);
     }
     for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
         uint32_t p = tile * TN_TILE_PARTITIONS + i;
@@ -278,7 +279,7 @@ void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, boo
 }
 
 /* A partition's directory and list of chunks, if its keys are worth all of them. */
-static void fetch_ways(const tn_shelf *s, uint32_t n_keys)
+static void fetch_ways(const tn_row_store *s, uint32_t n_keys)
 {
     const size_t in_line = TN_CACHE_LINE / sizeof(void *);
     size_t blocks = s->index.directory != NULL ? (size_t)1 << s->index.depth : 0;
@@ -299,7 +300,7 @@ void tn_tile_fetch(const tn_table *t, const tn_keyset *keys, uint32_t tile)
     for (uint32_t p = tile * TN_TILE_PARTITIONS; p < (tile + 1) * TN_TILE_PARTITIONS; p++) {
         tn_range run = tn_keys_of_partition(keys, p);
         for (uint32_t r = 0; r < t->n_plans && run.from < run.to; r++) {
-            fetch_ways(&t->partition[p].shelf[r], run.to - run.from);
+            fetch_ways(&t->partition[p].store[r], run.to - run.from);
         }
     }
 }

@@ -203,8 +203,8 @@ static uint32_t hash_of_row(const tn_row *row)
     return tn_index_hash(tn_row_key(row, 0));
 }
 
-/* s: the shelf of whole rows, here and below. */
-static inline void fetch_row(const tn_shelf *s, uint32_t entry)
+/* s: the store of whole rows, here and below. */
+static inline void fetch_row(const tn_row_store *s, uint32_t entry)
 {
     if (entry != 0) {
         __builtin_prefetch(tn_row_of_entry(s, entry));
@@ -213,7 +213,7 @@ static inline void fetch_row(const tn_shelf *s, uint32_t entry)
 
 /* Puts n entries into to[0], those whose hash has a certain bit into to[1]. Their rows lie
  * anywhere. */
-static void put_all(const tn_shelf *s, const uint32_t *entry, uint32_t n, uint32_t mask,
+static void put_all(const tn_row_store *s, const uint32_t *entry, uint32_t n, uint32_t mask,
                     tn_index_block *const to[2], uint32_t bit)
 {
     for (uint32_t i = 0; i < n + AHEAD; i++) {
@@ -227,7 +227,8 @@ static void put_all(const tn_shelf *s, const uint32_t *entry, uint32_t n, uint32
 }
 
 /* A single block below full size: copied into one of twice the size. */
-static tn_status grow_first_block(tn_index *x, const tn_shelf *s, tn_page_arena *e, tn_error *err)
+static tn_status grow_first_block(tn_index *x, const tn_row_store *s, tn_page_arena *e,
+                                  tn_error *err)
 {
     tn_index_block *old = x->directory[0];
     uint32_t entries = x->mask + 1;
@@ -259,7 +260,7 @@ static tn_status double_directory(tn_index *x, tn_page_arena *e, tn_error *err)
 }
 
 /* Moves the half of b whose next bit is 1 into a new block. */
-static tn_status split(tn_index *x, const tn_shelf *s, uint32_t hash, tn_page_arena *e,
+static tn_status split(tn_index *x, const tn_row_store *s, uint32_t hash, tn_page_arena *e,
                        tn_error *err)
 {
     tn_index_block *b = block_of(x, hash);
@@ -286,7 +287,7 @@ static tn_status split(tn_index *x, const tn_shelf *s, uint32_t hash, tn_page_ar
 }
 
 /* Makes sure that one more key with this hash can be put. */
-static tn_status index_reserve(tn_index *x, const tn_shelf *s, uint32_t hash, tn_page_arena *e,
+static tn_status index_reserve(tn_index *x, const tn_row_store *s, uint32_t hash, tn_page_arena *e,
                                tn_error *err)
 {
     if (x->directory == NULL) {
@@ -320,7 +321,7 @@ static uint32_t place_of(const tn_index_block *b, uint32_t mask, uint32_t hash, 
 
 /* Forgets a row while its key still stands in it. Knuth 6.4, algorithm R: entries behind the hole
  * that may stand in it move up. */
-static void index_remove(tn_index *x, const tn_shelf *s, uint32_t hash, uint32_t entry)
+static void index_remove(tn_index *x, const tn_row_store *s, uint32_t hash, uint32_t entry)
 {
     tn_index_block *b = block_of(x, hash);
     uint32_t mask = x->mask;
@@ -362,22 +363,22 @@ static uint64_t index_growth_most(uint32_t rows)
     return (2 + (uint64_t)rows / SPREAD) * block_bytes(BLOCK_ENTRIES);
 }
 
-/* ---- shelf ---- */
+/* ---- store ---- */
 
-void tn_shelf_init(tn_shelf *s, uint32_t stride, uint16_t apart, bool waits, bool marked)
+void tn_row_store_init(tn_row_store *s, uint32_t stride, uint16_t apart, bool waits, bool marked)
 {
     TN_ASSERT(apart > 0 || !waits);
-    *s = (tn_shelf){.apart = apart, .waits = waits, .marked = marked};
+    *s = (tn_row_store){.apart = apart, .waits = waits, .marked = marked};
     slab_init(&s->slab, stride);
 }
 
-/* The shelf of whole rows, whose index it shares. */
-static inline const tn_shelf *whole_of(const tn_shelf *s)
+/* The store of whole rows, whose index it shares. */
+static inline const tn_row_store *whole_of(const tn_row_store *s)
 {
     return s->waits ? s - s->apart : s;
 }
 
-void tn_shelf_clear(tn_shelf *s, tn_page_arena *e)
+void tn_row_store_clear(tn_row_store *s, tn_page_arena *e)
 {
     index_clear(&s->index, e);
     slab_clear(&s->slab, e);
@@ -388,7 +389,7 @@ void tn_shelf_clear(tn_shelf *s, tn_page_arena *e)
 
 /* The place in b of the row of (key, group), whole or waiting, or the free one where it would
  * stand: *row is NULL then. s: of whole rows. */
-static uint32_t seek(const tn_shelf *s, const tn_index_block *b, uint64_t key, uint16_t group,
+static uint32_t seek(const tn_row_store *s, const tn_index_block *b, uint64_t key, uint16_t group,
                      tn_row **row)
 {
     const uint32_t hash = tn_index_hash(key);
@@ -407,7 +408,7 @@ static uint32_t seek(const tn_shelf *s, const tn_index_block *b, uint64_t key, u
     return at;
 }
 
-tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t *entry)
+tn_row *tn_row_store_find(const tn_row_store *s, uint64_t key, uint16_t group, uint32_t *entry)
 {
     TN_ASSERT(!s->waits);
     const tn_index_block *b = tn_index_block_of(&s->index, tn_index_hash(key));
@@ -420,7 +421,7 @@ tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t 
 }
 
 /* Keeps as many marks as the slab has room for rows. */
-static tn_status more_marks(tn_shelf *s, tn_page_arena *e, tn_error *err)
+static tn_status more_marks(tn_row_store *s, tn_page_arena *e, tn_error *err)
 {
     const uint32_t bits = 64;
     uint32_t words = s->slab.capacity / bits + 1;
@@ -435,24 +436,24 @@ static tn_status more_marks(tn_shelf *s, tn_page_arena *e, tn_error *err)
     return TN_OK;
 }
 
-void tn_shelf_unmark(tn_shelf *s)
+void tn_row_store_unmark(tn_row_store *s)
 {
     if (s->mark != NULL) {
         memset(s->mark, 0, s->mark_words * sizeof *s->mark);
     }
 }
 
-tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t group, tn_row **out,
-                       tn_error *err)
+tn_status tn_row_store_put(tn_row_store *s, tn_page_arena *e, uint64_t key, uint16_t group,
+                           tn_row **out, tn_error *err)
 {
-    tn_shelf *whole = s->waits ? s - s->apart : s;
+    tn_row_store *whole = s->waits ? s - s->apart : s;
     tn_index *x = &whole->index;
     const uint32_t hash = tn_index_hash(key);
     tn_index_block *b = tn_index_block_of(x, hash);
     tn_row *row = NULL;
     uint32_t at = b != NULL ? seek(whole, b, key, group, &row) : 0;
     const bool moves = row != NULL;
-    if (moves && tn_shelf_of_entry(whole, b->entry[at]) == s) {
+    if (moves && tn_row_store_of_entry(whole, b->entry[at]) == s) {
         *out = row;
         return TN_OK;
     }
@@ -471,10 +472,10 @@ tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t gro
     return TN_OK;
 }
 
-void tn_shelf_remove_at(tn_shelf *s, uint32_t number, bool moved)
+void tn_row_store_remove_at(tn_row_store *s, uint32_t number, bool moved)
 {
     TN_ASSERT(number < s->slab.n_rows);
-    tn_shelf *whole = s->waits ? s - s->apart : s;
+    tn_row_store *whole = s->waits ? s - s->apart : s;
     tn_index *x = &whole->index;
     tn_row *row = tn_slab_at(&s->slab, number);
     uint32_t last = s->slab.n_rows - 1;
@@ -494,7 +495,7 @@ void tn_shelf_remove_at(tn_shelf *s, uint32_t number, bool moved)
     s->slab.n_rows--;
 }
 
-void tn_shelf_fetch_last(const tn_shelf *s)
+void tn_row_store_fetch_last(const tn_row_store *s)
 {
     if (s->slab.n_rows > 0) {
         const tn_row *last = tn_slab_at(&s->slab, s->slab.n_rows - 1);
@@ -502,14 +503,14 @@ void tn_shelf_fetch_last(const tn_shelf *s)
     }
 }
 
-bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group)
+bool tn_row_store_remove(tn_row_store *s, uint64_t key, uint16_t group)
 {
     uint32_t entry = 0;
-    if (tn_shelf_find(whole_of(s), key, group, &entry) == NULL ||
+    if (tn_row_store_find(whole_of(s), key, group, &entry) == NULL ||
         (entry >> TN_INDEX_WAITS_BIT & 1) != s->waits) {
         return false;
     }
-    tn_shelf_remove_at(s, (entry & TN_INDEX_NUMBER) - 1, false);
+    tn_row_store_remove_at(s, (entry & TN_INDEX_NUMBER) - 1, false);
     return true;
 }
 
@@ -520,7 +521,7 @@ static uint32_t last_chunk(const tn_slab *s)
     return s->n_chunks == 1 ? s->capacity : s->capacity <= full ? s->capacity / 2 : full;
 }
 
-/* One chunk stays in spare, so that a shelf that gets some rows back takes none. */
+/* One chunk stays in spare, so that a store that gets some rows back takes none. */
 static void slab_shrink(tn_slab *s, tn_page_arena *e)
 {
     while (s->n_chunks > 0 && s->capacity >= s->n_rows + 2 * last_chunk(s)) {
@@ -531,7 +532,7 @@ static void slab_shrink(tn_slab *s, tn_page_arena *e)
 }
 
 /* Of all rows of one form, as put() would have made it. */
-static tn_status index_all(tn_index *x, const tn_shelf *s, tn_page_arena *e, tn_error *err)
+static tn_status index_all(tn_index *x, const tn_row_store *s, tn_page_arena *e, tn_error *err)
 {
     const tn_slab *rows = &s->slab;
     for (uint32_t number = 0; number < rows->n_rows; number++) {
@@ -565,9 +566,9 @@ static void index_free(tn_index *x, tn_page_arena *e)
     index_clear(x, e);
 }
 
-static void index_shrink(tn_shelf *s, tn_page_arena *e)
+static void index_shrink(tn_row_store *s, tn_page_arena *e)
 {
-    const tn_shelf *waiting = s + s->apart;
+    const tn_row_store *waiting = s + s->apart;
     const uint64_t room = (uint64_t)index_blocks(&s->index) * (s->index.mask + 1);
     const uint64_t rows = (uint64_t)s->slab.n_rows + (s->apart > 0 ? waiting->slab.n_rows : 0);
     if (room <= FIRST_ENTRIES || rows >= room / SPARSE) {
@@ -583,7 +584,7 @@ static void index_shrink(tn_shelf *s, tn_page_arena *e)
     }
 }
 
-void tn_shelf_shrink(tn_shelf *s, tn_page_arena *e)
+void tn_row_store_shrink(tn_row_store *s, tn_page_arena *e)
 {
     slab_shrink(&s->slab, e);
     if (!s->waits) {
@@ -591,14 +592,14 @@ void tn_shelf_shrink(tn_shelf *s, tn_page_arena *e)
     }
 }
 
-uint32_t tn_shelf_chunk(uint32_t stride)
+uint32_t tn_row_store_chunk(uint32_t stride)
 {
     tn_slab s;
     slab_init(&s, stride);
     return UINT32_C(1) << s.full_log2;
 }
 
-uint64_t tn_shelf_need(uint32_t stride, uint32_t rows)
+uint64_t tn_row_store_need(uint32_t stride, uint32_t rows)
 {
     tn_slab s;
     slab_init(&s, stride);
@@ -623,12 +624,12 @@ uint64_t tn_shelf_need(uint32_t stride, uint32_t rows)
     return (uint64_t)room * stride + (block_bytes((uint32_t)entries) << depth);
 }
 
-uint64_t tn_shelf_growth(const tn_shelf *s, uint32_t rows)
+uint64_t tn_row_store_growth(const tn_row_store *s, uint32_t rows)
 {
     return slab_growth(&s->slab, rows) + index_growth(&whole_of(s)->index, rows);
 }
 
-uint64_t tn_shelf_growth_most(const tn_shelf *s, uint32_t rows)
+uint64_t tn_row_store_growth_most(const tn_row_store *s, uint32_t rows)
 {
     return slab_growth_most(&s->slab, rows) + index_growth_most(rows);
 }

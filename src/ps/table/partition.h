@@ -1,7 +1,7 @@
-/* partition.h - one of the 1024 parts of the table: a lock and, per size of row, a shelf.
+/* partition.h - one of the 1024 parts of the table: a lock and, per size of row, a store.
  *
- *     partition   lock | shelf of record 0: index, slab | shelf of record 1: index, slab | ..
- *                 and where keys may wait, as many shelves again, of rows that do: slab alone
+ *     partition   lock | store of record 0: index, slab | store of record 1: index, slab | ..
+ *                 and where keys may wait, as many stores again, of rows that do: slab alone
  *
  * A slab holds rows of one size, numbered from 0, which move only when another one leaves. Its
  * chunks are small at first, so that a partition with few keys costs little:
@@ -101,84 +101,83 @@ static inline void tn_index_fetch(const tn_index *x, uint32_t hash)
     }
 }
 
-typedef struct tn_shelf {
+typedef struct tn_row_store {
     tn_index index; /* of whole rows: of those that wait, too */
     tn_slab slab;
     uint64_t *mark; /* a bit per row, for a sweep over the rows that a batch does not hold */
     uint32_t mark_words;
-    uint16_t
-        apart;   /* shelves from that of whole rows to that of rows that wait; 0: there is none */
-    bool waits;  /* holds the latter */
-    bool marked; /* keep marks */
-} tn_shelf;
+    uint16_t apart; /* stores from that of whole rows to that of rows that wait; 0: there is none */
+    bool waits;     /* holds the latter */
+    bool marked;    /* keep marks */
+} tn_row_store;
 
-_Static_assert(sizeof(tn_shelf) == TN_CACHE_LINE, "a shelf is looked at for every key");
+_Static_assert(sizeof(tn_row_store) == TN_CACHE_LINE, "a store is looked at for every key");
 
-/* The shelf where an entry's row lies; s: of whole rows. */
-static inline const tn_shelf *tn_shelf_of_entry(const tn_shelf *s, uint32_t entry)
+/* The store where an entry's row lies; s: of whole rows. */
+static inline const tn_row_store *tn_row_store_of_entry(const tn_row_store *s, uint32_t entry)
 {
     return s + (size_t)(entry >> TN_INDEX_WAITS_BIT & 1) * s->apart;
 }
 
-static inline tn_row *tn_row_of_entry(const tn_shelf *s, uint32_t entry)
+static inline tn_row *tn_row_of_entry(const tn_row_store *s, uint32_t entry)
 {
-    return tn_slab_at(&tn_shelf_of_entry(s, entry)->slab, (entry & TN_INDEX_NUMBER) - 1);
+    return tn_slab_at(&tn_row_store_of_entry(s, entry)->slab, (entry & TN_INDEX_NUMBER) - 1);
 }
 
 typedef struct tn_partition {
     _Alignas(TN_CACHE_LINE) pthread_mutex_t lock;
-    tn_shelf *shelf; /* one per record of the layout, then perhaps as many for rows that wait */
-    uint8_t *filter; /* counts of keys without a row (ps/table/key_filter.h); NULL: none yet */
-    uint32_t raised; /* of its counters, those above 0 */
+    tn_row_store *store; /* one per record of the layout, then perhaps as many for rows that wait */
+    uint8_t *filter;     /* counts of keys without a row (ps/table/key_filter.h); NULL: none yet */
+    uint32_t raised;     /* of its counters, those above 0 */
 } tn_partition;
 
-/* `apart`, `waits`: as they stand in a shelf. */
-void tn_shelf_init(tn_shelf *s, uint32_t stride, uint16_t apart, bool waits, bool marked);
-void tn_shelf_clear(tn_shelf *s, tn_page_arena *e);
+/* `apart`, `waits`: as they stand in a store. */
+void tn_row_store_init(tn_row_store *s, uint32_t stride, uint16_t apart, bool waits, bool marked);
+void tn_row_store_clear(tn_row_store *s, tn_page_arena *e);
 
-/* The row of (key, group), whole or waiting, of a shelf of whole rows. NULL: there is none. *entry
+/* The row of (key, group), whole or waiting, of a store of whole rows. NULL: there is none. *entry
  * is written for a row. */
-tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t *entry);
+tn_row *tn_row_store_find(const tn_row_store *s, uint64_t key, uint16_t group, uint32_t *entry);
 
-/* The row of (key, group) in this shelf. Where there was none, the slab has one more: its header is
- * set, its data zero. If the key had one in the shelf of the other form, the index leads to the new
+/* The row of (key, group) in this store. Where there was none, the slab has one more: its header is
+ * set, its data zero. If the key had one in the store of the other form, the index leads to the new
  * one from now on, and the old one has to be removed as one that has moved. */
-tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t group, tn_row **out,
-                       tn_error *err) TN_MUST_USE;
+tn_status tn_row_store_put(tn_row_store *s, tn_page_arena *e, uint64_t key, uint16_t group,
+                           tn_row **out, tn_error *err) TN_MUST_USE;
 
-/* The last row of this shelf moves to where it was, so no other row's number changes. False: it has
+/* The last row of this store moves to where it was, so no other row's number changes. False: it has
  * no such row. */
-bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group);
+bool tn_row_store_remove(tn_row_store *s, uint64_t key, uint16_t group);
 
 /* The same of a row that is there. `moved`: the index does not lead to it any more. */
-void tn_shelf_remove_at(tn_shelf *s, uint32_t number, bool moved);
+void tn_row_store_remove_at(tn_row_store *s, uint32_t number, bool moved);
 
 /* Prefetches where the index leads to the last row, which the next removal moves. */
-void tn_shelf_fetch_last(const tn_shelf *s);
+void tn_row_store_fetch_last(const tn_row_store *s);
 
 /* After removals: gives back chunks behind the rows, and of whole rows an index with blocks that
- * are nearly empty for one as of shelves that never had more rows. Without memory for that the
+ * are nearly empty for one as of stores that never had more rows. Without memory for that the
  * index stays. */
-void tn_shelf_shrink(tn_shelf *s, tn_page_arena *e);
+void tn_row_store_shrink(tn_row_store *s, tn_page_arena *e);
 
-/* About the bytes of a shelf that has so many rows of `stride` bytes, whatever it held before. */
-uint64_t tn_shelf_need(uint32_t stride, uint32_t rows);
-uint32_t tn_shelf_chunk(uint32_t stride); /* rows by which it grows, once it holds a few */
+/* About the bytes of a store that has so many rows of `stride` bytes, whatever it held before. */
+uint64_t tn_row_store_need(uint32_t stride, uint32_t rows);
+uint32_t tn_row_store_chunk(uint32_t stride); /* rows by which it grows, once it holds a few */
 
-static inline void tn_shelf_mark(tn_shelf *s, uint32_t number)
+static inline void tn_row_store_mark(tn_row_store *s, uint32_t number)
 {
     s->mark[number / 64] |= UINT64_C(1) << number % 64;
 }
 
-static inline bool tn_shelf_is_marked(const tn_shelf *s, uint32_t number)
+static inline bool tn_row_store_is_marked(const tn_row_store *s, uint32_t number)
 {
     return (s->mark[number / 64] >> number % 64 & 1) != 0;
 }
 
-void tn_shelf_unmark(tn_shelf *s);
+void tn_row_store_unmark(tn_row_store *s);
 
 /* About the most bytes that `rows` more rows take beyond the room there is: keys are spread so
  * evenly that blocks of one depth split within some keys of each other. growth_most is an upper
  * bound that does not depend on the present room. */
-uint64_t tn_shelf_growth(const tn_shelf *s, uint32_t rows);
-uint64_t tn_shelf_growth_most(const tn_shelf *s, uint32_t rows);
+uint64_t tn_row_store_growth(const tn_row_store *s, uint32_t rows);
+uint64_t tn_row_store_growth_most(const tn_row_store *s, uint32_t rows);

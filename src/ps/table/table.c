@@ -191,11 +191,11 @@ static void build(tn_table *t, const tn_table_opts *opts)
         tn_partition *part = &t->partition[p];
         int failure = pthread_mutex_init(&part->lock, NULL);
         TN_ASSERT(failure == 0);
-        part->shelf = t->shelves + (size_t)p * t->n_plans;
+        part->store = t->stores + (size_t)p * t->n_plans;
         for (uint32_t r = 0; r < t->n_plans; r++) {
             const uint32_t apart = t->n_plans - n_records; /* 0, or as many records */
-            tn_shelf_init(&part->shelf[r], t->plan[r].stride, (uint16_t)apart, r >= n_records,
-                          t->sweeps);
+            tn_row_store_init(&part->store[r], t->plan[r].stride, (uint16_t)apart, r >= n_records,
+                              t->sweeps);
         }
     }
 }
@@ -207,7 +207,7 @@ static tn_status allocate(tn_table *t, tn_error *err)
     TN_TRY(TN_ALLOC(t->life, t->layout->n_groups + 1, "rules of rows", err));
     TN_TRY(TN_ALLOC(t->evicted_of, t->layout->n_groups + 1, "counts of rows", err));
     TN_TRY(TN_ALLOC(t->admitted_of, t->layout->n_groups + 1, "counts of rows", err));
-    TN_TRY(TN_ALLOC(t->shelves, (size_t)TN_PARTITIONS * t->n_plans + 1, "shelves of rows", err));
+    TN_TRY(TN_ALLOC(t->stores, (size_t)TN_PARTITIONS * t->n_plans + 1, "stores of rows", err));
     return TN_ALLOC(t->partition, TN_PARTITIONS, "partitions", err);
 }
 
@@ -242,7 +242,7 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
 void tn_table_clear(tn_table *t)
 {
     for (size_t s = 0; s < (size_t)TN_PARTITIONS * t->n_plans; s++) {
-        tn_shelf_clear(&t->shelves[s], &t->pages);
+        tn_row_store_clear(&t->stores[s], &t->pages);
     }
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         t->partition[p].filter = NULL;
@@ -269,7 +269,7 @@ void tn_table_free(tn_table *t)
     tn_row_positions_done(&t->positions);
     tn_changed_rows_done(&t->changes);
     tn_free(t->partition);
-    tn_free(t->shelves);
+    tn_free(t->stores);
     tn_free(t->kind);
     tn_free(t->life);
     tn_free(t->evicted_of);
@@ -390,10 +390,10 @@ uint64_t tn_table_growth(tn_table *t, tn_range partitions, uint64_t rows)
     const uint32_t more = rows_of_one(partitions, rows, &share);
     uint64_t bytes = 0;
     for (uint32_t p = partitions.from; p < partitions.to; p++) {
-        const tn_shelf *shelf = t->partition[p].shelf;
+        const tn_row_store *store = t->partition[p].store;
         pthread_mutex_lock(&t->partition[p].lock);
         for (uint32_t r = 0; r < t->n_plans; r++) {
-            bytes += t->plan[r].unused ? 0 : tn_shelf_growth(&shelf[r], more);
+            bytes += t->plan[r].unused ? 0 : tn_row_store_growth(&store[r], more);
         }
         bytes += t->partition[p].filter == NULL ? tn_key_filter_bytes(&t->filter) : 0;
         pthread_mutex_unlock(&t->partition[p].lock);
@@ -407,7 +407,7 @@ uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t r
     const uint32_t more = rows_of_one(partitions, rows, &share);
     uint64_t bytes = 0;
     for (uint32_t r = 0; r < t->n_plans; r++) {
-        bytes += t->plan[r].unused ? 0 : tn_shelf_growth_most(&t->shelves[r], more);
+        bytes += t->plan[r].unused ? 0 : tn_row_store_growth_most(&t->stores[r], more);
     }
     bytes += tn_key_filter_bytes(&t->filter);
     return bytes * (partitions.to - partitions.from);
@@ -418,7 +418,7 @@ void tn_table_count_groups(tn_table *t, tn_group_rows *out)
     memset(out, 0, t->layout->n_groups * sizeof *out);
     for (size_t i = 0; i < (size_t)TN_PARTITIONS * t->n_plans; i++) {
         pthread_mutex_t *lock = &t->partition[i / t->n_plans].lock;
-        const tn_slab *slab = &t->shelves[i].slab;
+        const tn_slab *slab = &t->stores[i].slab;
         pthread_mutex_lock(lock);
         for (uint32_t k = 0; k < slab->n_rows; k++) {
             const tn_row *row = tn_slab_at(slab, k);
@@ -437,7 +437,7 @@ static void list_rows(const tn_table *t, uint32_t partition, tn_row_entry *out)
 {
     const tn_partition *p = &t->partition[partition];
     for (uint32_t r = 0; r < t->n_plans; r++) {
-        const tn_slab *slab = &p->shelf[r].slab;
+        const tn_slab *slab = &p->store[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++) {
             const tn_row *row = tn_slab_at(slab, i);
             *out++ = (tn_row_entry){tn_row_key(row, partition), row};
@@ -451,7 +451,7 @@ static tn_status walk_locked(const tn_table *t, uint32_t partition, tn_row_visit
     const tn_partition *p = &t->partition[partition];
     size_t n = 0;
     for (uint32_t r = 0; r < t->n_plans; r++) {
-        n += p->shelf[r].slab.n_rows;
+        n += p->store[r].slab.n_rows;
     }
     if (n == 0) {
         return TN_OK;
@@ -563,20 +563,20 @@ tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err)
     tn_table *t = r->t;
     TN_TRY(check_view(t, view, err));
     TN_ASSERT(tn_partition_of(view->key, TN_PARTITIONS) == r->partition);
-    tn_shelf *shelf = tn_shelf_of(t, view->key, view->group);
+    tn_row_store *store = tn_row_store_of(t, view->key, view->group);
     bool waits = false;
     if (tn_group_waits(t, view->group)) {
-        tn_shelf *waiting = tn_waiting_shelf_of(t, view->key, view->group);
+        tn_row_store *waiting = tn_waiting_store_of(t, view->key, view->group);
         waits = (view->present & ~(uint32_t)tn_waiting_plan_of(t, view->group)->present) == 0;
-        tn_shelf *other = waits ? shelf : waiting;
-        r->added -= tn_shelf_remove(other, view->key, view->group);
-        shelf = waits ? waiting : shelf;
+        tn_row_store *other = waits ? store : waiting;
+        r->added -= tn_row_store_remove(other, view->key, view->group);
+        store = waits ? waiting : store;
     }
     tn_row *row = NULL;
-    const uint32_t before = shelf->slab.n_rows;
-    TN_TRY(tn_shelf_put(shelf, &t->pages, view->key, view->group, &row, err));
+    const uint32_t before = store->slab.n_rows;
+    TN_TRY(tn_row_store_put(store, &t->pages, view->key, view->group, &row, err));
     row->seen |= waits ? TN_ROW_WAITS : 0;
-    if (shelf->slab.n_rows > before) {
+    if (store->slab.n_rows > before) {
         r->added++;
         TN_TRY(check_limit(t, err));
     }
@@ -592,9 +592,9 @@ tn_status tn_refill_remove(tn_refill *r, uint64_t key, uint16_t group, tn_error 
                        t->layout->n_groups);
     }
     TN_ASSERT(tn_partition_of(key, TN_PARTITIONS) == r->partition);
-    r->added -= tn_shelf_remove(tn_shelf_of(t, key, group), key, group) ||
+    r->added -= tn_row_store_remove(tn_row_store_of(t, key, group), key, group) ||
                 (tn_group_waits(t, group) &&
-                 tn_shelf_remove(tn_waiting_shelf_of(t, key, group), key, group));
+                 tn_row_store_remove(tn_waiting_store_of(t, key, group), key, group));
     return TN_OK;
 }
 

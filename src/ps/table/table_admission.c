@@ -124,14 +124,14 @@ static tn_status make_whole(tn_table *t, uint64_t key, uint16_t group, moved_row
 {
     const uint32_t partition = tn_partition_of(key, TN_PARTITIONS);
     const bool watched = tn_changed_rows_watched(&t->changes);
-    tn_shelf *waiting = tn_waiting_shelf_of(t, key, group);
-    tn_shelf *shelf = tn_shelf_of(t, key, group);
+    tn_row_store *waiting = tn_waiting_store_of(t, key, group);
+    tn_row_store *store = tn_row_store_of(t, key, group);
     uint32_t entry = 0;
     tn_row *whole = NULL;
-    tn_row *row = tn_shelf_find(shelf, key, group, &entry);
+    tn_row *row = tn_row_store_find(store, key, group, &entry);
     TN_ASSERT(row != NULL && tn_row_waits(row));
     const uint32_t number = (entry & TN_INDEX_NUMBER) - 1;
-    TN_TRY(tn_shelf_put(shelf, &t->pages, key, group, &whole, err));
+    TN_TRY(tn_row_store_put(store, &t->pages, key, group, &whole, err));
     tn_new_rows_fill(t, tn_plan_of(t, group), group, &key, &whole, 1);
     move_row(t, row, whole);
     if (watched) {
@@ -169,13 +169,13 @@ tn_status tn_rows_admit(tn_table *t, const tn_keyset *keys, tn_range run, tn_row
         const double count = tn_row_count(r->show_high, r->show_low);
         if (is_admitted(t, a, keys->key[k], count) &&
             !(a->l1_shrk && has_shrunk(t, group, r->data, tn_waiting_plan_of(t, group)->present))) {
-            const tn_slab *waiting_rows = &tn_waiting_shelf_of(t, keys->key[k], group)->slab;
+            const tn_slab *waiting_rows = &tn_waiting_store_of(t, keys->key[k], group)->slab;
             __builtin_prefetch(tn_slab_at(waiting_rows, waiting_rows->n_rows - 1));
             whole[n++] = k;
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        tn_shelf_fetch_last(tn_waiting_shelf_of(t, keys->key[whole[i]], keys->group[whole[i]]));
+        tn_row_store_fetch_last(tn_waiting_store_of(t, keys->key[whole[i]], keys->group[whole[i]]));
     }
     for (uint32_t i = 0; i < n; i++) {
         moved_rows moved;

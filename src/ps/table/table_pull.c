@@ -189,30 +189,30 @@ static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
 /* Prefetches the index blocks and the places of rows that will be created. Returns how many. */
 static uint32_t fetch_new(const tn_table_job *job, tn_range run, tn_row *const *row)
 {
-    const tn_shelf *last = NULL;
+    const tn_row_store *last = NULL;
     uint32_t n = 0;
-    uint32_t of_shelf = 0;
+    uint32_t of_store = 0;
     for (uint32_t k = run.from; k < run.to; k++) {
         if (row[k - run.from] != NULL) {
             continue;
         }
         uint64_t key = job->keys->key[k];
-        const tn_shelf *shelf = tn_shelf_of(job->t, key, job->keys->group[k]);
-        const tn_index_block *block = tn_index_block_of(&shelf->index, tn_index_hash(key));
+        const tn_row_store *store = tn_row_store_of(job->t, key, job->keys->group[k]);
+        const tn_index_block *block = tn_index_block_of(&store->index, tn_index_hash(key));
         if (block != NULL) {
             __builtin_prefetch(block, 1);
         }
         if (tn_group_waits(job->t, job->keys->group[k])) {
             tn_filter_fetch(job->t, key, job->keys->group[k]);
-            shelf += shelf->apart;
+            store += store->apart;
         }
-        of_shelf = shelf == last ? of_shelf + 1 : 0;
-        last = shelf;
-        const uint32_t number = shelf->slab.n_rows + of_shelf;
-        if (number < shelf->slab.capacity) {
-            const char *place = (const char *)tn_slab_at(&shelf->slab, number);
+        of_store = store == last ? of_store + 1 : 0;
+        last = store;
+        const uint32_t number = store->slab.n_rows + of_store;
+        if (number < store->slab.capacity) {
+            const char *place = (const char *)tn_slab_at(&store->slab, number);
             __builtin_prefetch(place, 1);
-            __builtin_prefetch(place + shelf->slab.stride - 1, 1);
+            __builtin_prefetch(place + store->slab.stride - 1, 1);
         }
         n++;
     }
@@ -248,19 +248,19 @@ static void begin_rows(tn_table *t, const creating *c)
 static tn_status place_row(tn_table *t, uint64_t key, uint16_t group, creating *c, tn_row **row,
                            tn_error *err)
 {
-    tn_shelf *shelf = tn_shelf_of(t, key, group);
+    tn_row_store *store = tn_row_store_of(t, key, group);
     tn_row_form form = TN_FORM_WHOLE;
     if (tn_group_waits(t, group)) {
         form = tn_form_of_new(t, key, group);
         if (form == TN_FORM_NONE) {
             return TN_OK;
         }
-        shelf = form == TN_FORM_WAITS ? tn_waiting_shelf_of(t, key, group) : shelf;
+        store = form == TN_FORM_WAITS ? tn_waiting_store_of(t, key, group) : store;
     }
-    const uint32_t before = shelf->slab.n_rows;
-    TN_TRY(tn_shelf_put(shelf, &t->pages, key, group, row, err));
+    const uint32_t before = store->slab.n_rows;
+    TN_TRY(tn_row_store_put(store, &t->pages, key, group, row, err));
     (*row)->seen |= form == TN_FORM_WAITS ? TN_ROW_WAITS : 0;
-    if (shelf->slab.n_rows > before) {
+    if (store->slab.n_rows > before) {
         c->row[c->n] = *row;
         c->key[c->n] = key;
         c->group[c->n++] = group;

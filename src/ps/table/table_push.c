@@ -429,17 +429,17 @@ static void sweep_rows(const tn_table_job *job, uint32_t n, tn_row *const *row, 
 static double sweep(const tn_table_job *job, uint32_t tile)
 {
     uint32_t n_plans = job->t->n_plans;
-    uint32_t n_shelves = TN_TILE_PARTITIONS * n_plans;
-    tn_shelf *shelf = job->t->shelves + (size_t)tile * n_shelves;
+    uint32_t n_stores = TN_TILE_PARTITIONS * n_plans;
+    tn_row_store *store = job->t->stores + (size_t)tile * n_stores;
     tn_row *row[TN_LOOK_KEYS];
     double sum = 0;
-    for (uint32_t i = 0; i < n_shelves; i++, shelf++) {
+    for (uint32_t i = 0; i < n_stores; i++, store++) {
         uint32_t n = 0;
-        for (uint32_t number = 0; number < shelf->slab.n_rows; number++) {
-            if (tn_shelf_is_marked(shelf, number)) {
+        for (uint32_t number = 0; number < store->slab.n_rows; number++) {
+            if (tn_row_store_is_marked(store, number)) {
                 continue;
             }
-            row[n] = tn_slab_at(&shelf->slab, number);
+            row[n] = tn_slab_at(&store->slab, number);
             if (job->watched) {
                 const uint32_t partition = tile * TN_TILE_PARTITIONS + i / n_plans;
                 note_change(job->t, tn_row_key(row[n], partition), row[n]);
@@ -450,7 +450,7 @@ static double sweep(const tn_table_job *job, uint32_t tile)
             }
         }
         sweep_rows(job, n, row, &sum);
-        tn_shelf_unmark(shelf);
+        tn_row_store_unmark(store);
     }
     return sum;
 }

@@ -181,7 +181,7 @@ void tn_changed_rows_relist(tn_table *t, uint32_t partition)
     }
     list_clear(touched);
     for (uint32_t r = 0; r < t->n_plans; r++) {
-        const tn_slab *slab = &t->partition[partition].shelf[r].slab;
+        const tn_slab *slab = &t->partition[partition].store[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++) {
             const tn_row *row = tn_slab_at(slab, i);
             if (tn_row_stamp(row) == c->stamp && !list_add(touched, row, slab->stride)) {
@@ -253,7 +253,7 @@ bool tn_table_knows_changes(const tn_table *t)
 static void take_stamps_off(tn_table *t)
 {
     for (uint32_t s = 0; s < TN_PARTITIONS * t->n_plans; s++) {
-        const tn_slab *slab = &t->shelves[s].slab;
+        const tn_slab *slab = &t->stores[s].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++) {
             tn_row *row = tn_slab_at(slab, i);
             if (tn_row_stamp(row) != t->changes.stamp) {
@@ -270,7 +270,7 @@ static void open_partition(tn_cut *cut, uint32_t p)
     tn_partition_changes *part = &t->changes.part[p];
     pthread_mutex_lock(&t->partition[p].lock);
     for (uint32_t r = 0; r < t->n_plans; r++) {
-        cut->n_rows[(size_t)p * t->n_plans + r] = t->partition[p].shelf[r].slab.n_rows;
+        cut->n_rows[(size_t)p * t->n_plans + r] = t->partition[p].store[r].slab.n_rows;
     }
     TN_ASSERT(part->lines.size == 0);
     TN_ASSERT(part->aside.size == 0 && part->due.bytes == 0 && part->gone_due.size == 0);
@@ -319,8 +319,8 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
     TN_TRY(TN_ALLOC(cut, 1, "a cut of the table", err));
     cut->t = t;
     cut->delta = delta;
-    size_t n_shelves = (size_t)TN_PARTITIONS * t->n_plans;
-    cut->n_rows = tn_try_alloc(n_shelves + 1, sizeof *cut->n_rows, "a cut of the table", err);
+    size_t n_stores = (size_t)TN_PARTITIONS * t->n_plans;
+    cut->n_rows = tn_try_alloc(n_stores + 1, sizeof *cut->n_rows, "a cut of the table", err);
     if (cut->n_rows == NULL) {
         tn_free(cut);
         return TN_E_MEMORY;
@@ -483,14 +483,14 @@ static void copy_run(tn_cut *cut, const tn_slab *slab, tn_range run)
     TN_ASSERT(cut->copied.size <= cut->copied.most);
 }
 
-static void copy_shelf(tn_cut *cut, uint32_t p, uint32_t shelf)
+static void copy_store(tn_cut *cut, uint32_t p, uint32_t store)
 {
     tn_partition *part = &cut->t->partition[p];
-    uint32_t n = cut->n_rows[(size_t)p * cut->t->n_plans + shelf];
+    uint32_t n = cut->n_rows[(size_t)p * cut->t->n_plans + store];
     for (uint32_t i = 0; i < tn_tile_count(n, ROWS_LOCKED); i++) {
         tn_range run = tn_tile(n, ROWS_LOCKED, i);
         pthread_mutex_lock(&part->lock);
-        const tn_slab *slab = &part->shelf[shelf].slab;
+        const tn_slab *slab = &part->store[store].slab;
         run.to = run.to < slab->n_rows ? run.to : slab->n_rows; /* some may have left */
         copy_run(cut, slab, run);
         pthread_mutex_unlock(&part->lock);
@@ -606,7 +606,7 @@ tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, t
         TN_TRY(copy_due(cut, p, err));
     } else {
         for (uint32_t r = 0; r < t->n_plans; r++) {
-            copy_shelf(cut, p, r);
+            copy_store(cut, p, r);
         }
     }
     pthread_mutex_lock(&t->partition[p].lock);

@@ -26,14 +26,15 @@ enum {
     KEY_BITS_LEFT_OUT = 54 - 32, /* below those that tell the rows of a partition apart */
 };
 
-void tn_row_remove(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t number, bool moved)
+void tn_row_remove(tn_table *t, uint32_t partition, tn_row_store *store, uint32_t number,
+                   bool moved)
 {
     if (tn_changed_rows_watched(&t->changes)) {
-        const tn_row *row = tn_slab_at(&shelf->slab, number);
-        const tn_row *last = tn_slab_at(&shelf->slab, shelf->slab.n_rows - 1);
-        tn_changed_rows_remove(&t->changes, partition, row, last, shelf->slab.stride);
+        const tn_row *row = tn_slab_at(&store->slab, number);
+        const tn_row *last = tn_slab_at(&store->slab, store->slab.n_rows - 1);
+        tn_changed_rows_remove(&t->changes, partition, row, last, store->slab.stride);
     }
-    tn_shelf_remove_at(shelf, number, moved);
+    tn_row_store_remove_at(store, number, moved);
 }
 
 /* After a partition has lost so many rows, and perhaps chunks. */
@@ -96,24 +97,24 @@ static bool has_expired(const sweeping *x, const tn_row *row, uint32_t group)
 }
 
 /* From the last row on: one that takes the place of another has been looked at. */
-static uint64_t sweep_shelf(const sweeping *x, uint32_t partition, uint32_t form,
+static uint64_t sweep_store(const sweeping *x, uint32_t partition, uint32_t form,
                             tn_group_rows *count)
 {
     const tn_plan *plan = &x->t->plan[form];
-    tn_shelf *shelf = &x->t->partition[partition].shelf[form];
+    tn_row_store *store = &x->t->partition[partition].store[form];
     uint64_t n = 0;
-    for (uint32_t number = shelf->slab.n_rows; number-- > 0;) {
-        const tn_row *row = tn_slab_at(&shelf->slab, number);
+    for (uint32_t number = store->slab.n_rows; number-- > 0;) {
+        const tn_row *row = tn_slab_at(&store->slab, number);
         const uint32_t group = tn_row_group(row);
-        __builtin_prefetch(tn_slab_at(&shelf->slab, number > AHEAD ? number - AHEAD : 0));
+        __builtin_prefetch(tn_slab_at(&store->slab, number > AHEAD ? number - AHEAD : 0));
         if (has_expired(x, row, group)) {
-            tn_row_remove(x->t, partition, shelf, number, false);
+            tn_row_remove(x->t, partition, store, number, false);
             count[group].expired++;
             n++;
         } else {
             count[group].rows++;
             count[group].waiting += tn_row_waits(row);
-            count[group].bytes += shelf->slab.stride;
+            count[group].bytes += store->slab.stride;
             count[group].nonzero += nonzero_of(plan, row);
         }
     }
@@ -132,10 +133,10 @@ static void sweep_tile(void *arg, uint32_t tile)
         pthread_mutex_lock(&part->lock);
         const bool read_elsewhere = t->changes.part != NULL && t->changes.part[p].open;
         for (uint32_t r = 0; r < t->n_plans; r++) {
-            n += sweep_shelf(x, p, r, count);
+            n += sweep_store(x, p, r, count);
         }
         for (uint32_t r = 0; r < t->n_plans && !read_elsewhere; r++) {
-            tn_shelf_shrink(&part->shelf[r], &t->pages);
+            tn_row_store_shrink(&part->store[r], &t->pages);
         }
         note_removed(t, p, n, true); /* chunks may be gone that had rows which became whole */
         tn_filter_age(t, p);
@@ -249,8 +250,8 @@ static uint32_t place_of(uint32_t p)
     return reversed;
 }
 
-/* The shelves of whole rows, or those of rows that wait. */
-static tn_range shelves_of(const tn_table *t, bool waits)
+/* The stores of whole rows, or those of rows that wait. */
+static tn_range stores_of(const tn_table *t, bool waits)
 {
     const uint32_t n = t->layout->n_records;
     return waits ? (tn_range){n, t->n_plans} : (tn_range){0, n};
@@ -260,13 +261,13 @@ static tn_range shelves_of(const tn_table *t, bool waits)
 static bool is_full(const tn_table *t, uint32_t p, bool waits, uint32_t *rows)
 {
     const tn_room_of_rows *room = &t->room[waits];
-    const tn_range shelves = shelves_of(t, waits);
+    const tn_range stores = stores_of(t, waits);
     uint64_t bytes = 0;
     *rows = 0;
-    for (uint32_t r = shelves.from; r < shelves.to; r++) {
-        const tn_slab *slab = &t->partition[p].shelf[r].slab;
+    for (uint32_t r = stores.from; r < stores.to; r++) {
+        const tn_slab *slab = &t->partition[p].store[r].slab;
         *rows += slab->n_rows;
-        bytes += room->rows > 0 ? 0 : tn_shelf_need(slab->stride, with_spare(slab->n_rows));
+        bytes += room->rows > 0 ? 0 : tn_row_store_need(slab->stride, with_spare(slab->n_rows));
     }
     if (room->rows > 0) {
         return with_spare(*rows) > (place_of(p) < room->more_of ? room->more_rows : room->rows);
@@ -275,12 +276,12 @@ static bool is_full(const tn_table *t, uint32_t p, bool waits, uint32_t *rows)
 }
 
 /* Writes two lists. Returns how many rows there are. */
-static uint32_t list_orders(const tn_table *t, uint32_t p, tn_range shelves, uint32_t day,
+static uint32_t list_orders(const tn_table *t, uint32_t p, tn_range stores, uint32_t day,
                             uint64_t *out, uint64_t *copy)
 {
     uint32_t n = 0;
-    for (uint32_t r = shelves.from; r < shelves.to; r++) {
-        const tn_slab *slab = &t->partition[p].shelf[r].slab;
+    for (uint32_t r = stores.from; r < stores.to; r++) {
+        const tn_slab *slab = &t->partition[p].store[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++, n++) {
             __builtin_prefetch(tn_slab_at(slab, i + AHEAD < slab->n_rows ? i + AHEAD : i));
             out[n] = order_of(t, p, tn_slab_at(slab, i), day);
@@ -291,17 +292,17 @@ static uint32_t list_orders(const tn_table *t, uint32_t p, tn_range shelves, uin
 }
 
 /* Rows up to that order, from the last one on: one that takes the place of another stays. */
-static uint32_t evict_up_to(tn_table *t, uint32_t p, tn_range shelves, const uint64_t *order,
+static uint32_t evict_up_to(tn_table *t, uint32_t p, tn_range stores, const uint64_t *order,
                             uint32_t n, uint64_t most)
 {
     uint32_t removed = 0;
-    for (uint32_t r = shelves.to; r-- > shelves.from;) {
-        tn_shelf *shelf = &t->partition[p].shelf[r];
-        for (uint32_t number = shelf->slab.n_rows; number-- > 0;) {
+    for (uint32_t r = stores.to; r-- > stores.from;) {
+        tn_row_store *store = &t->partition[p].store[r];
+        for (uint32_t number = store->slab.n_rows; number-- > 0;) {
             if (order[--n] <= most) {
-                const uint32_t group = tn_row_group(tn_slab_at(&shelf->slab, number));
+                const uint32_t group = tn_row_group(tn_slab_at(&store->slab, number));
                 atomic_fetch_add_explicit(&t->evicted_of[group], 1, memory_order_relaxed);
-                tn_row_remove(t, p, shelf, number, false);
+                tn_row_remove(t, p, store, number, false);
                 removed++;
             }
         }
@@ -312,16 +313,16 @@ static uint32_t evict_up_to(tn_table *t, uint32_t p, tn_range shelves, const uin
 /* Without memory for a list nothing leaves now, and more next time. */
 static void evict_partition(tn_table *t, uint32_t p, bool waits, uint32_t day)
 {
-    const tn_range shelves = shelves_of(t, waits);
+    const tn_range stores = stores_of(t, waits);
     uint32_t n = 0;
     while (is_full(t, p, waits, &n) && n > 0) {
         uint64_t *order = tn_try_alloc(2UL * n, sizeof *order, "rows that leave", NULL);
         if (order == NULL) {
             return;
         }
-        const uint32_t listed = list_orders(t, p, shelves, day, order, order + n);
+        const uint32_t listed = list_orders(t, p, stores, day, order, order + n);
         const uint64_t most = select_one(order + n, listed, (n - 1) / EVICT_SHARE);
-        const uint32_t removed = evict_up_to(t, p, shelves, order, listed, most);
+        const uint32_t removed = evict_up_to(t, p, stores, order, listed, most);
         note_removed(t, p, removed, false);
         atomic_fetch_add(&t->evicted, removed);
         tn_free(order);
@@ -346,25 +347,25 @@ void tn_tile_evict(tn_table *t, const tn_keyset *keys, uint32_t tile, uint32_t d
  * what there is. */
 static void share_chunks(tn_room_of_rows *room, uint32_t stride)
 {
-    const uint32_t full = tn_shelf_chunk(stride);
+    const uint32_t full = tn_row_store_chunk(stride);
     uint32_t more = 2 * SPARE_LEAST;
     do {
         room->rows = more;
         more += more < full ? more : full;
-    } while (tn_shelf_need(stride, more) <= room->bytes);
-    const uint64_t less = tn_shelf_need(stride, room->rows);
+    } while (tn_row_store_need(stride, more) <= room->bytes);
+    const uint64_t less = tn_row_store_need(stride, room->rows);
     room->more_rows = more;
     room->more_of =
-        (uint32_t)((room->bytes - less) * TN_PARTITIONS / (tn_shelf_need(stride, more) - less));
+        (uint32_t)((room->bytes - less) * TN_PARTITIONS / (tn_row_store_need(stride, more) - less));
 }
 
 /* What a partition needs for rows of a kind. */
 static uint64_t least_of(const tn_table *t, bool waits)
 {
-    const tn_range shelves = shelves_of(t, waits);
+    const tn_range stores = stores_of(t, waits);
     uint64_t bytes = 0;
-    for (uint32_t r = shelves.from; r < shelves.to; r++) {
-        bytes += t->plan[r].unused ? 0 : tn_shelf_need(t->plan[r].stride, 2 * SPARE_LEAST);
+    for (uint32_t r = stores.from; r < stores.to; r++) {
+        bytes += t->plan[r].unused ? 0 : tn_row_store_need(t->plan[r].stride, 2 * SPARE_LEAST);
     }
     return bytes;
 }
@@ -383,15 +384,15 @@ uint64_t tn_table_evict_least(const tn_table *t)
 /* So many bytes of each partition for rows of a kind. */
 static void give_room(tn_table *t, bool waits, uint64_t bytes)
 {
-    const tn_range shelves = shelves_of(t, waits);
+    const tn_range stores = stores_of(t, waits);
     tn_room_of_rows *room = &t->room[waits];
     *room = (tn_room_of_rows){.bytes = bytes};
-    for (uint32_t r = shelves.from; r < shelves.to; r++) {
-        const uint64_t chunk = (uint64_t)tn_shelf_chunk(t->plan[r].stride) * t->plan[r].stride;
+    for (uint32_t r = stores.from; r < stores.to; r++) {
+        const uint64_t chunk = (uint64_t)tn_row_store_chunk(t->plan[r].stride) * t->plan[r].stride;
         room->chunk = chunk > room->chunk ? chunk : room->chunk;
     }
-    if (shelves.to - shelves.from == 1 && bytes >= least_of(t, waits)) {
-        share_chunks(room, t->plan[shelves.from].stride);
+    if (stores.to - stores.from == 1 && bytes >= least_of(t, waits)) {
+        share_chunks(room, t->plan[stores.from].stride);
     }
 }
 

@@ -62,7 +62,7 @@ struct tn_table {
     tn_lifecycle *life;      /* per group */
     const uint32_t *day;     /* of counts that pulls read */
     tn_plan *plan;           /* per record, then, where keys may wait, of rows that do */
-    uint32_t n_plans;        /* as many shelves has a partition */
+    uint32_t n_plans;        /* as many stores has a partition */
     bool admits;             /* keys may wait */
     bool shrinks;            /* some of them by l1_shrk */
     bool waits;              /* some of them in rows .. */
@@ -70,7 +70,7 @@ struct tn_table {
     tn_key_filter filter;    /* that counts keys without a row */
     uint64_t admission;      /* stream of draws, before the key */
     _Atomic uint64_t step;   /* that comes next */
-    tn_shelf *shelves;       /* of all partitions */
+    tn_row_store *stores;    /* of all partitions */
     tn_partition *partition; /* TN_PARTITIONS */
     tn_page_arena pages;
     tn_row_positions positions;
@@ -159,16 +159,16 @@ static inline bool tn_has_waiting_rows(const tn_table *t, uint32_t group)
     return (a->threshold > 0 && !a->filter) || tn_waiting_plan_of(t, group)->present != 0;
 }
 
-static inline tn_shelf *tn_shelf_of(const tn_table *t, uint64_t key, uint32_t group)
+static inline tn_row_store *tn_row_store_of(const tn_table *t, uint64_t key, uint32_t group)
 {
     size_t partition = tn_partition_of(key, TN_PARTITIONS);
-    return &t->shelves[partition * t->n_plans + t->layout->group[group].record];
+    return &t->stores[partition * t->n_plans + t->layout->group[group].record];
 }
 
 /* The same for rows that wait; only where keys may. */
-static inline tn_shelf *tn_waiting_shelf_of(const tn_table *t, uint64_t key, uint32_t group)
+static inline tn_row_store *tn_waiting_store_of(const tn_table *t, uint64_t key, uint32_t group)
 {
-    return tn_shelf_of(t, key, group) + t->layout->n_records;
+    return tn_row_store_of(t, key, group) + t->layout->n_records;
 }
 
 /* In bytes. */
@@ -235,9 +235,10 @@ void tn_new_rows_fill(const tn_table *t, const tn_plan *plan, uint32_t group, co
 
 /* ---- rows that leave (table_sweep.c) ---- */
 
-/* A row of a locked partition leaves; the last one of its shelf takes its place. `moved`: its key
- * has another row (tn_shelf_put). */
-void tn_row_remove(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t number, bool moved);
+/* A row of a locked partition leaves; the last one of its store takes its place. `moved`: its key
+ * has another row (tn_row_store_put). */
+void tn_row_remove(tn_table *t, uint32_t partition, tn_row_store *store, uint32_t number,
+                   bool moved);
 
 /* Where the rows leave that a full table has no room for: those of a tile's partitions that hold
  * keys of the batch, behind its push, on its day. Their locks are held. */
