@@ -441,18 +441,22 @@ static void bind_absent(const tn_binder *b, const tn_field *f, void *at)
     bind_known(&inner, f->table, NULL, at);
 }
 
+size_t tn_fields_size(const tn_field *fields)
+{
+    while (fields->kind != TN_KIND_END) {
+        fields++;
+    }
+    TN_ASSERT(fields->size > 0);
+    return fields->size;
+}
+
 /* Returns where the value of an option goes; reserves the struct of a section that lies apart. */
 static void *target_of(const tn_binder *b, const tn_field *f, void *at)
 {
     if (f->kind != TN_KIND_TABLE || !f->apart) {
         return at;
     }
-    const tn_field *end = f->table;
-    while (end->kind != TN_KIND_END) {
-        end++;
-    }
-    TN_ASSERT(end->size > 0);
-    void *section = tn_arena_alloc(b->arena, 1, end->size, _Alignof(max_align_t));
+    void *section = tn_arena_alloc(b->arena, 1, tn_fields_size(f->table), _Alignof(max_align_t));
     memcpy(at, &section, sizeof section);
     return section;
 }
@@ -467,7 +471,7 @@ static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given
     }
     memcpy(at, kinds[f->kind].unset, kinds[f->kind].size);
     at = target_of(b, f, at);
-    if (tn_tree_is_null(value) || read_value(b, f, value, at)) {
+    if (value == NULL || tn_tree_is_null(value) || read_value(b, f, value, at)) {
         return;
     }
     value = tn_field_value(b->arena, f, NULL);
@@ -582,6 +586,18 @@ static void bind_known(const tn_binder *b, const tn_field *fields, const tn_tree
     }
 }
 
+/* Returns the map that is written, or NULL. */
+static const tn_tree *map_of(const tn_binder *b, const tn_field *fields, const tn_tree *map)
+{
+    const tn_field whole = {.kind = TN_KIND_TABLE, .key = "configuration", .table = fields};
+    map = tn_field_unfold(b->arena, &whole, map);
+    if (map != NULL && map->kind != TN_TREE_MAP) {
+        tn_diag_error(b->diag, &map->at, "%s must be a map", b->path != NULL ? b->path : "this");
+        map = NULL;
+    }
+    return map;
+}
+
 void tn_fields_bind(const tn_binder *b, const tn_field *fields, const tn_tree *map, void *opts)
 {
     tn_fields_bind_some(b, fields, map, opts);
@@ -592,14 +608,23 @@ void tn_fields_bind(const tn_binder *b, const tn_field *fields, const tn_tree *m
 
 void tn_fields_bind_some(const tn_binder *b, const tn_field *fields, const tn_tree *map, void *opts)
 {
-    const tn_field whole = {.kind = TN_KIND_TABLE, .key = "configuration", .table = fields};
-    map = tn_field_unfold(b->arena, &whole, map);
-    if (map != NULL && map->kind != TN_TREE_MAP) {
-        tn_diag_error(b->diag, &map->at, "%s must be a map", b->path != NULL ? b->path : "this");
-        map = NULL;
-    }
+    map = map_of(b, fields, map);
     tn_binder inner = *b;
     inner.at = map != NULL && inner.at == NULL ? &map->at : inner.at;
     inner.all = inner.all != NULL ? inner.all : fields;
     bind_known(&inner, fields, map, opts);
+}
+
+void tn_fields_bind_over(const tn_binder *b, const tn_field *fields, const tn_tree *map, void *opts)
+{
+    map = map_of(b, fields, map);
+    for (const tn_field *f = fields; map != NULL && f->kind != TN_KIND_END; f++) {
+        const tn_tree *given = tn_tree_get(map, f->key);
+        if (given != NULL) {
+            bind_one(b, f, given, (char *)opts + f->offset);
+        }
+    }
+    if (map != NULL) {
+        report_unknown(b, fields, NULL, false, map);
+    }
 }

@@ -29,6 +29,12 @@ void tn_fields_bind(const tn_binder *b, const tn_field *fields, const tn_tree *m
 /* Does the same but leaves keys that are not in `fields` to other readers of the same map. */
 void tn_fields_bind_some(const tn_binder *b, const tn_field *fields, const tn_tree *map,
                          void *opts);
+/* Lays `map` over options that are set: those that it does not give keep their values. */
+void tn_fields_bind_over(const tn_binder *b, const tn_field *fields, const tn_tree *map,
+                         void *opts);
+
+/* Returns the bytes of the struct that a table with TN_FIELD_END_OF describes. */
+size_t tn_fields_size(const tn_field *fields);
 
 /* Reads one scalar as `kind` (BOOL .. CHOICE). For trees that are read by hand. Returns false after
  * a report. */
@@ -109,6 +115,12 @@ void tn_field_value_text(tn_text *out, const tn_field *f, const void *opts);
     TN_ROW(TN_KIND_F64S, type, member, tn_f64s, fallback, lo, hi, "", __VA_ARGS__)
 #define TN_FIELD_TABLE(type, member, want, table_, ...)                                            \
     TN_ROW(TN_KIND_TABLE, type, member, want, "{}", 0, 0, "", __VA_ARGS__, .table = (table_))
+/* Defines a table whose struct lies apart; the member at `at` is a pointer to it. */
+#define TN_FIELD_APART(name, at, table_, about)                                                    \
+    {                                                                                              \
+        .kind = TN_KIND_TABLE, .key = (name), .offset = (at), .fallback = "{}", .unit = "",        \
+        .help = (about), .table = (table_), .apart = true                                          \
+    }
 #define TN_FIELD_TABLES(type, member, want, fallback, table_, ...)                                 \
     TN_ROW(TN_KIND_TABLES, type, member, tn_tables, fallback, 0, 0, "", __VA_ARGS__,               \
            .table = (table_), .size = sizeof(want))

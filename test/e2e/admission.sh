@@ -106,6 +106,12 @@ refused "'l1_shrk' asks the weights of inputs that do not wait, and all wait" em
 refused "'uses' names 'wdie', which is no embedding input of the model" 'embedding.admission={threshold: 2, uses: [wdie]}'
 refused "'missing: init' says that they read as they would begin" embedding.admission.threshold=2 embedding.missing=init
 refused "slot 's1': admission: one filter counts the keys of all slots" 'embedding.admission={threshold: 2, filter: bloom}' 'slots.s1.admission={filter: {type: bloom, keys: 5000}}'
+for text in "'filter: bloom' counts keys that have no row" "'filter: bloom' counts to 255" "'missing: init' says that they read"; do # each
+    refused "$text" 'embedding.admission={threshold: 256, filter: bloom, uses: [deep]}' embedding.missing=init
+done
+refused "slots 's0' and 's1' share vectors, so only one may set admission" slots.s0.share=x slots.s1.share=x slots.s0.admission=2 slots.s1.admission=2
+refused "so only one may set decay or expiry" slots.s0.share=x slots.s1.share=x slots.s0.decay=.5 slots.s1.expiry=3
+refused "so only one may set optimizer, lr, l2 or init" slots.s0.share=x slots.s1.share=x slots.s0.lr=.5 slots.s1.l2=.1
 refused "unknown key 'treshold' (did you mean 'threshold'?)" slots.s1.admission.treshold=2
 refused 'is 1.5, not within 0 .. 1' embedding.admission.probability=1.5
 expect 0 tnet-train w.yaml --dry-run 'slots.s1.admission={threshold: 2, filter: bloom}'

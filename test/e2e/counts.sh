@@ -45,6 +45,8 @@ grep -q '"version":\[3,0\]' "$(cat exported)/model.json" || fail "a reader that 
 # they decay by the days: at another rate the same rows predict something else
 expect 0 tnet-eval -q run.yaml --data 2026-11-15.tsv --predictions fast.tsv embedding.decay=0.5
 ! cmp -s eval.tsv fast.tsv || fail "counts of the first day did not decay"
+expect 0 tnet-eval -q run.yaml --data 2026-11-15.tsv --predictions slot.tsv slots.C1.decay=0.5
+! cmp -s eval.tsv slot.tsv || fail "counts of one slot decay as all others"
 
 # what cannot be
 expect 3 tnet-train run.yaml run.dir=lr model='{type: lr}'

@@ -4,6 +4,8 @@
 #include "base/math/key.h"
 #include "base/thread/team.h"
 #include "drive.h"
+#include "ps/policy/admission.h"
+#include "ps/table/lifecycle.h"
 #include "ps/table/table_snapshot.h"
 #include "ps/table/tabledef.h"
 #include "support/test.h"
@@ -18,6 +20,14 @@ enum {
     STEPS = 60,
 };
 
+/* A filter that counts all keys of these tests exactly. */
+static tn_filter_opts wide_filter = {.keys = (uint64_t)POOL * TN_PARTITIONS, .error = 1e-6};
+
+#define BLOOM                                                                                      \
+    {                                                                                              \
+        .opts = &wide_filter                                                                       \
+    }
+
 /* A model of a wide and a deep segment, of which `waits` wait. */
 typedef struct world {
     tn_arena *arena;
@@ -30,8 +40,8 @@ static kit_model *model_of(tn_arena *arena, const char *optim, uint16_t waits,
 {
     const kit_segment segments[] = {{"wide", WIDE}, {"deep", DEEP}, {NULL, 0}};
     kit_model *m = kit_model_new(arena, segments, 1);
-    tn_lifecycle *life = TN_NEW(arena, tn_lifecycle);
-    const tn_lifecycle none = TN_LIFECYCLE_NONE;
+    tn_row_options *options = TN_NEW(arena, tn_row_options);
+    tn_admission *own = TN_NEW(arena, tn_admission);
     tn_record *record = TN_NEW(arena, tn_record);
     *record = m->layout.record[0];
     record->waits = waits;
@@ -42,9 +52,9 @@ static kit_model *model_of(tn_arena *arena, const char *optim, uint16_t waits,
         m->rule[i] = kit_rule(arena, name, optim + strlen(name));
     }
     m->rule[1].init = (tn_init){TN_INIT_UNIFORM, -.1, .1};
-    *life = none;
-    life->admission = *admission;
-    m->rules.life = life;
+    *own = *admission;
+    options->of[TN_POLICY_admission] = own;
+    m->rules.rows = options;
     return m;
 }
 
@@ -52,16 +62,19 @@ static world begin(const char *optim, uint16_t waits, tn_admission admission)
 {
     world x = {.arena = tn_arena_new(1 << 20)};
     x.m = model_of(x.arena, optim, waits, &admission);
-    if (admission.filter) {
-        tn_key_filter *filter = TN_NEW(x.arena, tn_key_filter);
-        *filter = tn_key_filter_plan(POOL, 1e-6, admission.threshold);
-        x.m->rules.filter = filter;
-    }
     x.t = kit_table(x.m, 7);
     return x;
 }
 
-static void end(world *x)
+/* Other rules of when rows leave, and how counts decay. */
+static void set_life(world *x, const tn_lifecycle *life)
+{
+    tn_row_options options = *x->m->rules.rows;
+    options.of[TN_POLICY_expiry] = life;
+    tn_table_set_options(x->t, &options);
+}
+
+static void world_end(world *x)
 {
     tn_table_free(x->t);
     tn_arena_free(x->arena);
@@ -185,7 +198,7 @@ static void compare(reference *r, uint64_t key, uint16_t waits, const float *got
 static void run_beside(const char *optim, uint16_t waits, tn_admission a)
 {
     const tn_admission at_once = {.probability = 1};
-    world x CLEANUP(end) = begin(optim, waits, a);
+    world x CLEANUP(world_end) = begin(optim, waits, a);
     reference *r = TN_NEW(x.arena, reference);
     r->wide = begin(optim, 0, at_once);
     r->deep = begin(optim, 0, at_once);
@@ -214,8 +227,8 @@ static void run_beside(const char *optim, uint16_t waits, tn_admission a)
         n_whole = n_kept;
     }
     assert_true(n_whole > 20 && n_whole < BATCH - 20); /* the test is about both */
-    end(&r->wide);
-    end(&r->deep);
+    world_end(&r->wide);
+    world_end(&r->deep);
 }
 
 TEST(keys_learn_from_the_step_that_admits_them)
@@ -240,19 +253,75 @@ TEST(keys_are_admitted_with_a_probability)
 
 TEST(a_filter_without_collisions_counts_exactly)
 {
-    run_beside("adagrad", 3, (tn_admission){.threshold = 5, .probability = 1, .filter = true});
-    run_beside("adagrad", 3, (tn_admission){.threshold = 2, .probability = .5, .filter = true});
+    run_beside("adagrad", 3, (tn_admission){.threshold = 5, .probability = 1, .filter = BLOOM});
+    run_beside("adagrad", 3, (tn_admission){.threshold = 2, .probability = .5, .filter = BLOOM});
+}
+
+/* A group that names inputs which its record does not have waits with none. */
+TEST(keys_of_a_group_that_does_not_wait_get_rows_at_once)
+{
+    const tn_admission late = {.threshold = 100, .probability = 1};
+    world x CLEANUP(world_end) = {.arena = tn_arena_new(1 << 16)};
+    x.m = model_of(x.arena, "adagrad", 3, &late);
+    tn_record *record = TN_NEW_ARRAY(x.arena, tn_record, 2);
+    tn_admission *admission = TN_NEW_ARRAY(x.arena, tn_admission, 2);
+    const tn_share_group groups[] = {{.name = "late", .record = 0}, {.name = "soon", .record = 1}};
+    const tn_row_options options = {.of = {[TN_POLICY_admission] = admission}};
+    tn_rule rule[2 * TN_SEGMENTS_MAX] = {0};
+    for (uint32_t i = 0; i < 2; i++) {
+        record[i] = x.m->layout.record[0];
+        admission[i] = late;
+        memcpy(&rule[(size_t)i * TN_SEGMENTS_MAX], x.m->rule, 2 * sizeof *rule);
+    }
+    record[1].waits = 0;
+    x.m->layout = (tn_layout){2, groups, 2, record};
+    x.m->rules.rows = &options;
+    x.m->rules.rule = rule;
+    x.t = kit_table(x.m, 7);
+    const uint64_t key[] = {1, 2, 3};
+    const uint16_t group[] = {0, 1, 1};
+    kit_keys *k = kit_keys_new(x.arena, &x.m->layout, key, group, 3);
+    float rows[3 * WIDTH];
+    tn_group_rows count[2];
+    learn(&x, NULL, 0, k, rows);
+    tn_table_count_groups(x.t, count);
+    assert_int_equal(count[0].rows, 1);
+    assert_int_equal(count[0].waiting, 1);
+    assert_int_equal(count[1].rows, 2);
+    assert_int_equal(count[1].waiting, 0);
 }
 
 /* ---- counts and memory ---- */
 
+/* No export holds it, so its counts are no input while it has no weights. */
+TEST(a_net_reads_no_counts_of_a_row_without_weights)
+{
+    for (uint16_t waits = 2; waits < 4; waits++) { /* the wide segment does not, or does */
+        const uint32_t day = 0;
+        const tn_admission late = {.threshold = 100, .probability = 1};
+        world x CLEANUP(world_end) = {.arena = tn_arena_new(1 << 16)};
+        x.m = model_of(x.arena, "adagrad", waits, &late);
+        tn_record record = x.m->layout.record[0];
+        record.counts = (tn_segment){.name = "cvm", .at = WIDTH, .dim = TN_COUNTS};
+        record.width += TN_COUNTS;
+        x.m->layout.record = &record;
+        const tn_table_opts opts = {.rules = &x.m->rules, .seed = 7, .day = &day};
+        assert_int_equal(tn_table_new(&x.t, &opts, NULL), TN_OK);
+        kit_keys *k = kit_keys_new(x.arena, &x.m->layout, (const uint64_t[]){5}, NULL, 1);
+        float rows[WIDTH + TN_COUNTS];
+        learn(&x, NULL, 0, k, rows);
+        tn_table_peek(x.t, NULL, &k->set, NULL, rows, NULL);
+        assert_true((rows[WIDTH] > 0) == (waits == 2));
+    }
+}
+
 TEST(counts_of_keys_that_wait_are_kept_whole)
 {
-    world x CLEANUP(end) = begin("adagrad", 3, (tn_admission){.threshold = 100, .probability = 1});
-    tn_lifecycle life = TN_LIFECYCLE_NONE;
+    world x CLEANUP(world_end) =
+        begin("adagrad", 3, (tn_admission){.threshold = 100, .probability = 1});
+    tn_lifecycle life = tn_lifecycle_none;
     life.decay = .5;
-    life.admission = (tn_admission){.threshold = 100, .probability = 1};
-    tn_table_set_lifecycle(x.t, &life);
+    set_life(&x, &life);
     uint64_t shown = 0;
     kit_row row;
     for (uint32_t step = 0; step < STEPS; step++) {
@@ -274,11 +343,11 @@ TEST(counts_of_keys_that_wait_are_kept_whole)
 /* Two shows on day 1, one on day 3, when it is admitted: decayed from day 1 on. */
 TEST(counts_decay_from_the_last_day_of_waiting)
 {
-    world x CLEANUP(end) = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
-    tn_lifecycle life = TN_LIFECYCLE_NONE;
+    world x CLEANUP(world_end) =
+        begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
+    tn_lifecycle life = tn_lifecycle_none;
     life.decay = .5;
-    life.admission = (tn_admission){.threshold = 2, .probability = 1};
-    tn_table_set_lifecycle(x.t, &life);
+    set_life(&x, &life);
     const uint64_t key = 5;
     const uint32_t days[] = {0, 1, 3};
     kit_keys *k = kit_keys_new(x.arena, &x.m->layout, &key, NULL, 1);
@@ -299,7 +368,7 @@ TEST(counts_decay_from_the_last_day_of_waiting)
 TEST(rows_that_wait_are_small)
 {
     enum { ROWS = 200000 };
-    world x CLEANUP(end) = begin("adam", 3, (tn_admission){.threshold = 9, .probability = 1});
+    world x CLEANUP(world_end) = begin("adam", 3, (tn_admission){.threshold = 9, .probability = 1});
     uint64_t *key = TN_NEW_ARRAY(x.arena, uint64_t, ROWS);
     for (uint32_t i = 0; i < ROWS; i++) {
         key[i] = tn_mix(i);
@@ -327,11 +396,10 @@ TEST(rows_that_wait_stay_while_others_expire)
 {
     enum { ROWS = 100000, LEFT = ROWS / 50, DAYS = 10 };
     const tn_admission a = {.threshold = 9, .probability = 1};
-    world x CLEANUP(end) = begin("adagrad", 3, a);
-    tn_lifecycle life = TN_LIFECYCLE_NONE;
-    life.admission = a;
+    world x CLEANUP(world_end) = begin("adagrad", 3, a);
+    tn_lifecycle life = tn_lifecycle_none;
     life.ttl_days = 1;
-    tn_table_set_lifecycle(x.t, &life);
+    set_life(&x, &life);
     uint64_t *key = TN_NEW_ARRAY(x.arena, uint64_t, ROWS);
     for (uint32_t i = 0; i < ROWS; i++) {
         key[i] = tn_mix(i);
@@ -394,7 +462,7 @@ static void show_keys(world *x, uint32_t step, uint32_t from, uint32_t n, uint32
 TEST(a_full_table_has_room_for_rows_of_both_kinds)
 {
     enum { N = 5000, TURNS = 90, LIMIT = 24 << 20 };
-    world x CLEANUP(end) = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
+    world x CLEANUP(world_end) = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
     assert_true(tn_table_evict_beyond(x.t, LIMIT, (tn_range){0, TN_PARTITIONS}));
     uint32_t step = 0;
     for (uint32_t i = 0; i < TURNS; i++) {
@@ -411,11 +479,11 @@ TEST(a_full_table_has_room_for_rows_of_both_kinds)
     }
     assert_int_equal(tn_table_sweep(x.t, NULL, 0, &rows, NULL), TN_OK);
     assert_in_range(rows.rows - rows.waiting, 2 * N, 2 * TURNS * N / 4);
-    const uint64_t scarce = tn_table_admitted(x.t);
+    const uint64_t scarce = tn_table_total(x.t).admitted;
     for (uint32_t i = 0; i < 3; i++) {
         show_keys(&x, step++, N * 2 * TURNS, N / 8, 1);
     }
-    assert_int_equal(tn_table_admitted(x.t) - scarce, N / 8);
+    assert_int_equal(tn_table_total(x.t).admitted - scarce, N / 8);
     assert_true(bytes_held(x.t) <= LIMIT + LIMIT / 50);
     assert_true(bytes_held(x.t) >= LIMIT - LIMIT / 10);
 }
@@ -427,9 +495,9 @@ TEST(a_room_too_small_for_rows_that_wait_is_refused)
     const uint64_t least = tn_table_evict_least(x.t) * TN_PARTITIONS;
     assert_false(tn_table_evict_beyond(x.t, least - 1, all));
     assert_true(tn_table_evict_beyond(x.t, least + least / 32, all));
-    end(&x);
-    world y CLEANUP(end) =
-        begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1, .filter = true});
+    world_end(&x);
+    world y CLEANUP(world_end) =
+        begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1, .filter = BLOOM});
     const uint64_t counts = tn_key_filter_bytes(&y.t->filter) * TN_PARTITIONS;
     const uint64_t with_counts = tn_table_evict_least(y.t) * TN_PARTITIONS;
     assert_true(with_counts > counts);
@@ -440,7 +508,7 @@ TEST(a_room_too_small_for_rows_that_wait_is_refused)
 TEST(evaluation_takes_a_key_that_waits_for_unknown)
 {
     for (uint16_t waits = 2; waits <= 3; waits++) {
-        world x CLEANUP(end) =
+        world x CLEANUP(world_end) =
             begin("adagrad", waits, (tn_admission){.threshold = 4, .probability = 1});
         const uint64_t key = 12;
         kit_keys *k = kit_keys_new(x.arena, &x.m->layout, &key, NULL, 1);
@@ -496,7 +564,7 @@ static void difacto_update(difacto *d, double g)
 static void run_by_hand(uint32_t threshold, bool seen[4])
 {
     const tn_admission a = {.threshold = threshold, .probability = 1, .l1_shrk = true};
-    world x CLEANUP(end) = {.arena = tn_arena_new(1 << 16)};
+    world x CLEANUP(world_end) = {.arena = tn_arena_new(1 << 16)};
     x.m = model_of(x.arena, "adagrad", 2, &a);
     x.m->rule[0] = kit_rule(x.arena, "ftrl", "alpha=.1 beta=1 l1=1 l2=0");
     x.m->rule[1] = kit_rule(x.arena, "adagrad", "lr=.01 eps=1 n0=1e-30");
@@ -524,7 +592,7 @@ static void run_by_hand(uint32_t threshold, bool seen[4])
         assert_near((double)rows[0], d.w);
         assert_true(kit_row_of(x.t, key, &row));
         assert_int_equal(row.view.present, d.has_v ? 3 : 1);
-        assert_int_equal(tn_table_read_segments(x.t, &row.view), reads ? 3 : 1);
+        assert_int_equal(tn_admission_segments(x.t, &row.view), reads ? 3 : 1);
         for (uint32_t i = 0; i < DEEP; i++) {
             assert_near((double)rows[1 + i], reads ? d.v[i] : 0);
             assert_true(!d.has_v ||
@@ -549,7 +617,9 @@ TEST(a_run_by_hand_is_that_of_difacto)
 
 static tn_admission admission_of(uint32_t kind)
 {
-    return (tn_admission){.threshold = 4, .probability = 1, .filter = kind == 2};
+    const tn_variant bloom = BLOOM;
+    const tn_variant exact = {0};
+    return (tn_admission){.threshold = 4, .probability = 1, .filter = kind == 2 ? bloom : exact};
 }
 
 static void copy_filter(tn_table *from, tn_cut *cut, tn_table *to)
@@ -593,7 +663,7 @@ static void cut_while_learning(world *x, world *y, world *z, uint32_t step, bool
 /* What was read of a cut goes on as the table that was never cut. */
 static void goes_on_alike(const world *y, const world *z, uint32_t kind, uint32_t step)
 {
-    world again CLEANUP(end) = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
+    world again CLEANUP(world_end) = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
     kit_digest copied = {.copy = again.t};
     size_t bytes = 0;
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
@@ -614,9 +684,9 @@ TEST(base_and_deltas_make_the_full_table)
 {
     for (uint32_t kind = 0; kind < 4; kind++) {
         const uint16_t waits = kind == 1 ? 2 : 3;
-        world x CLEANUP(end) = begin("adagrad", waits, admission_of(kind));
-        world y CLEANUP(end) = begin("adagrad", waits, admission_of(kind));
-        world z CLEANUP(end) = begin("adagrad", waits, admission_of(kind)); /* never cut */
+        world x CLEANUP(world_end) = begin("adagrad", waits, admission_of(kind));
+        world y CLEANUP(world_end) = begin("adagrad", waits, admission_of(kind));
+        world z CLEANUP(world_end) = begin("adagrad", waits, admission_of(kind)); /* never cut */
         assert_int_equal(tn_table_track(x.t, NULL), TN_OK);
         for (uint32_t step = 0; step < STEPS; step += 6) {
             step_both(&x, &z, step, 3);
@@ -636,7 +706,7 @@ TEST(any_number_of_threads_admits_the_same_keys)
         kit_digest one = {0};
         for (uint32_t threads = 1; threads <= 4; threads *= 2) {
             tn_team *team = NULL;
-            world x CLEANUP(end) = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
+            world x CLEANUP(world_end) = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
             assert_int_equal(tn_team_open(&team, threads, NULL), TN_OK);
             for (uint32_t step = 0; step < STEPS; step++) {
                 step_on(&x, team, step);
@@ -648,16 +718,30 @@ TEST(any_number_of_threads_admits_the_same_keys)
     }
 }
 
+/* They have no weights, which would be less than any bound. */
+TEST(no_norm_expires_a_row_that_waits)
+{
+    world x CLEANUP(world_end) =
+        begin("adagrad", 3, (tn_admission){.threshold = 1000000, .probability = 1});
+    tn_lifecycle life = tn_lifecycle_none;
+    tn_group_rows rows = {0};
+    life.norm_below = 1e30;
+    set_life(&x, &life);
+    step_on(&x, NULL, 0);
+    assert_int_equal(tn_table_sweep(x.t, NULL, 0, &rows, NULL), TN_OK);
+    assert_int_equal(rows.expired, 0);
+    assert_true(rows.waiting > 100 && rows.waiting == rows.rows);
+}
+
 /* Expiry between the cuts: chunks of the rows that became whole are given back. */
 TEST(sweeps_find_rows_that_wait)
 {
-    world x CLEANUP(end) = begin("adagrad", 3, admission_of(0));
-    world y CLEANUP(end) = begin("adagrad", 3, admission_of(0));
-    tn_lifecycle life = TN_LIFECYCLE_NONE;
-    life.admission = admission_of(0);
+    world x CLEANUP(world_end) = begin("adagrad", 3, admission_of(0));
+    world y CLEANUP(world_end) = begin("adagrad", 3, admission_of(0));
+    tn_lifecycle life = tn_lifecycle_none;
     life.ttl_days = 1;
     life.norm_below = 1e-20; /* of those that wait nobody asks */
-    tn_table_set_lifecycle(x.t, &life);
+    set_life(&x, &life);
     assert_int_equal(tn_table_track(x.t, NULL), TN_OK);
     uint64_t expired = 0;
     for (uint32_t step = 0; step < STEPS; step++) {
@@ -684,8 +768,10 @@ TEST(sweeps_find_rows_that_wait)
 TEST(a_cut_behind_a_sweep_takes_no_row_for_another)
 {
     enum { OLD = 60000, NEW = 150000 };
-    world x CLEANUP(end) = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
-    world y CLEANUP(end) = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
+    world x CLEANUP(world_end) =
+        begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
+    world y CLEANUP(world_end) =
+        begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
     uint64_t *key = TN_NEW_ARRAY(x.arena, uint64_t, OLD + NEW);
     for (uint32_t i = 0; i < OLD + NEW; i++) {
         key[i] = i < OLD ? tn_mix(i) >> 10 | (uint64_t)(i % 40) << 54 : tn_mix(i);
@@ -731,8 +817,8 @@ TEST(rows_of_another_admission_take_the_form_that_fits)
     const uint16_t waits[] = {0, 2, 3};
     for (uint32_t from = 0; from < 3; from++) {
         for (uint32_t to = 0; to < 3; to++) {
-            world x CLEANUP(end) = begin("adagrad", waits[from], admission_of(0));
-            world y CLEANUP(end) = begin("adagrad", waits[to], admission_of(0));
+            world x CLEANUP(world_end) = begin("adagrad", waits[from], admission_of(0));
+            world y CLEANUP(world_end) = begin("adagrad", waits[to], admission_of(0));
             kit_digest d = {.copy = y.t};
             for (uint32_t step = 0; step < 10; step++) {
                 step_on(&x, NULL, step);
@@ -821,12 +907,11 @@ static uint32_t filter_crc(tn_table *t, tn_cut *cut)
 TEST(a_full_filter_ages_at_the_sweep)
 {
     enum { DAY_KEYS = 40000 };
-    world x CLEANUP(end) = {.arena = tn_arena_new(1 << 20)};
-    const tn_admission a = {.threshold = 2, .probability = 1, .filter = true};
-    tn_key_filter *filter = TN_NEW(x.arena, tn_key_filter);
-    *filter = tn_key_filter_plan(2 * DAY_KEYS / TN_PARTITIONS, 1e-2, 2);
+    world x CLEANUP(world_end) = {.arena = tn_arena_new(1 << 20)};
+    tn_filter_opts small = {.keys = UINT64_C(2) * DAY_KEYS / TN_PARTITIONS * TN_PARTITIONS,
+                            .error = 1e-2};
+    const tn_admission a = {.threshold = 2, .probability = 1, .filter = {.opts = &small}};
     x.m = model_of(x.arena, "adagrad", 3, &a);
-    x.m->rules.filter = filter;
     x.t = kit_table(x.m, 7);
     for (uint32_t day = 0; day < 12; day++) {
         tn_group_rows rows = {0};
@@ -841,18 +926,18 @@ TEST(a_full_filter_ages_at_the_sweep)
         assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows_of, NULL), TN_OK);
         tn_table_push(x.t, NULL, &k->set, rows_of, &push, 1);
         const uint32_t before = filter_crc(x.t, NULL);
-        const uint64_t aged = tn_table_aged(x.t);
+        const uint64_t aged = tn_table_total(x.t).aged;
         assert_int_equal(tn_cut_open(&cut, x.t, false, NULL), TN_OK);
         assert_int_equal(tn_table_sweep(x.t, NULL, day, &rows, NULL), TN_OK);
         assert_int_equal(filter_crc(x.t, cut), before);
-        assert_true((filter_crc(x.t, NULL) == before) == (aged == tn_table_aged(x.t)));
+        assert_true((filter_crc(x.t, NULL) == before) == (aged == tn_table_total(x.t).aged));
         tn_cut_close(cut);
         for (uint32_t p = 0; p < TN_PARTITIONS; p += 31) {
             const tn_partition *part = &x.t->partition[p];
-            assert_int_equal(part->raised, tn_key_filter_raised(filter, part->filter));
+            assert_int_equal(part->raised, tn_key_filter_raised(&x.t->filter, part->filter));
         }
         assert_true(rows.rows < (day + 1UL) * DAY_KEYS / 10); /* nobody came twice */
-        assert_true(day > 0 || tn_table_aged(x.t) == 0);
+        assert_true(day > 0 || tn_table_total(x.t).aged == 0);
     }
-    assert_true(tn_table_aged(x.t) > 5UL * TN_PARTITIONS);
+    assert_true(tn_table_total(x.t).aged > 5UL * TN_PARTITIONS);
 }

@@ -11,13 +11,6 @@
 
 enum { KEYS = 20000, SALT = 9 };
 
-#define AT_ONCE                                                                                    \
-    {                                                                                              \
-        .probability = 1                                                                           \
-    }
-
-static const tn_lifecycle none = TN_LIFECYCLE_NONE;
-
 static onetable begin(const tn_lifecycle *life)
 {
     onetable f = {.arena = tn_arena_new(1 << 20)};
@@ -25,8 +18,10 @@ static onetable begin(const tn_lifecycle *life)
     rule.init = (tn_init){TN_INIT_UNIFORM, -.1, .1};
     f.m = kit_model_plain(f.arena, DIM, rule);
     tn_lifecycle *own = TN_NEW(f.arena, tn_lifecycle);
+    tn_row_options *options = TN_NEW(f.arena, tn_row_options);
     *own = *life;
-    f.m->rules.life = own;
+    options->of[TN_POLICY_expiry] = own;
+    f.m->rules.rows = options;
     f.t = kit_table(f.m, 3);
     return f;
 }
@@ -92,14 +87,14 @@ static void assert_close(double got, double want)
 
 TEST(counts_decay_by_the_days_of_the_data)
 {
-    tn_lifecycle life = none;
+    tn_lifecycle life = tn_lifecycle_none;
     life.decay = 0.98;
     onetable f CLEANUP(onetable_end) = begin(&life);
     learn(&f, (lesson){.n = 1, .day = 100, .show = 10, .click = 4});
     tn_row_view row = row_of(&f, 0);
     assert_true(row.show == 10 && row.click == 4);
     tn_row_view later = {.show = 10, .last_seen = 100};
-    life.non_click_weight = 1;
+    life.non_click = 1;
     assert_close(tn_score_of(&life, &later, 107), 8.681255332); /* V26 */
     learn(&f, (lesson){.n = 1, .day = 107, .show = 1, .click = 1});
     row = row_of(&f, 0);
@@ -129,7 +124,7 @@ TEST(a_decay_of_no_days_is_exactly_one)
 TEST(a_score_weighs_clicks_and_the_rest)
 {
     const tn_row_view row = {.show = 25, .click = 3, .last_seen = 5};
-    assert_close(tn_score_of(&none, &row, 5), 5.2); /* V26 */
+    assert_close(tn_score_of(&tn_lifecycle_none, &row, 5), 5.2); /* V26 */
 }
 
 /* ---- what expires ---- */
@@ -140,24 +135,29 @@ typedef struct bound_case {
     bool leaves[4]; /* of four rows, below */
 } bound_case;
 
+static void expect_row(onetable *f, uint32_t k, bool stays, const char *what)
+{
+    fail_if(has_row(f, k) != stays, "%s: row %u", what, k);
+}
+
 /* Rows 0 .. 3: seen on days 100, 100, 120, 120; shown 1, 50, 1, 50 times. Looked at on day 130. */
 TEST(a_row_leaves_by_age_score_show_or_norm)
 {
     const double no = (double)NAN;
     const bound_case cases[] = {
-        {"nothing", {1, 1, .1, no, no, no, no, false, AT_ONCE}, {0}},
-        {"29 days", {1, 1, .1, 29, no, no, no, false, AT_ONCE}, {true, true, false, false}},
-        {"30 days", {1, 1, .1, 30, no, no, no, false, AT_ONCE}, {false}},
-        {"score", {1, 1, .1, no, .8, no, no, false, AT_ONCE}, {true, false, true, false}},
-        {"score, decayed", {.9, 1, .1, no, .8, no, no, false, AT_ONCE}, {true, true, true, false}},
-        {"show", {1, 1, .1, no, no, 2, no, false, AT_ONCE}, {true, false, true, false}},
-        {"show, decayed", {.9, 1, .1, no, no, 3, no, false, AT_ONCE}, {true, true, true, false}},
-        {"norm", {1, 1, .1, no, no, no, 1e9, false, AT_ONCE}, {true, true, true, true}},
-        {"no norm", {1, 1, .1, no, no, no, 1e-9, false, AT_ONCE}, {false}},
-        {"or", {1, 1, .1, 20, .8, no, no, false, AT_ONCE}, {true, true, true, false}},
-        {"and", {1, 1, .1, 20, .8, no, no, true, AT_ONCE}, {true, false, false, false}},
-        {"and of one", {1, 1, .1, 20, no, no, no, true, AT_ONCE}, {true, true, false, false}},
-        {"and of three", {1, 1, .1, 20, .8, 1, no, true, AT_ONCE}, {false}},
+        {"nothing", {1, 1, .1, no, no, no, no, 0}, {0}},
+        {"29 days", {1, 1, .1, 29, no, no, no, 0}, {true, true, false, false}},
+        {"30 days", {1, 1, .1, 30, no, no, no, 0}, {false}},
+        {"score", {1, 1, .1, no, .8, no, no, 0}, {true, false, true, false}},
+        {"score, decayed", {.9, 1, .1, no, .8, no, no, 0}, {true, true, true, false}},
+        {"show", {1, 1, .1, no, no, 2, no, 0}, {true, false, true, false}},
+        {"show, decayed", {.9, 1, .1, no, no, 3, no, 0}, {true, true, true, false}},
+        {"norm", {1, 1, .1, no, no, no, 1e9, 0}, {true, true, true, true}},
+        {"no norm", {1, 1, .1, no, no, no, 1e-9, 0}, {false}},
+        {"or", {1, 1, .1, 20, .8, no, no, 0}, {true, true, true, false}},
+        {"and", {1, 1, .1, 20, .8, no, no, 1}, {true, false, false, false}},
+        {"and of one", {1, 1, .1, 20, no, no, no, 1}, {true, true, false, false}},
+        {"and of three", {1, 1, .1, 20, .8, 1, no, 1}, {false}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         onetable f CLEANUP(onetable_end) = begin(&cases[i].life);
@@ -167,11 +167,11 @@ TEST(a_row_leaves_by_age_score_show_or_norm)
         }
         const tn_group_rows swept = sweep(&f, 130);
         for (uint32_t k = 0; k < 4; k++) {
-            fail_if(has_row(&f, k) == cases[i].leaves[k], "%s: row %u", cases[i].what, k);
+            expect_row(&f, k, !cases[i].leaves[k], cases[i].what);
         }
         assert_int_equal(swept.rows + swept.expired, 4);
         assert_int_equal(swept.bytes, swept.rows * tn_table_stride(f.t, 0));
-        assert_int_equal(tn_table_expired(f.t), swept.expired);
+        assert_int_equal(tn_table_total(f.t).expired, swept.expired);
         assert_int_equal(sweep(&f, 130).expired, 0); /* a day twice is once */
     }
 }
@@ -180,7 +180,7 @@ TEST(a_norm_is_that_of_the_weights_alone)
 {
     const double factors[] = {0.999, 1.001};
     for (uint32_t i = 0; i < 2; i++) {
-        tn_lifecycle life = none;
+        tn_lifecycle life = tn_lifecycle_none;
         onetable f = begin(&life);
         learn(&f, (lesson){.n = 1, .day = 1, .show = 1});
         kit_row row;
@@ -202,7 +202,7 @@ TEST(a_norm_is_that_of_the_weights_alone)
  * all others stay as they are. */
 TEST(a_sweep_removes_exactly_those_that_have_expired)
 {
-    tn_lifecycle life = none;
+    tn_lifecycle life = tn_lifecycle_none;
     life.ttl_days = 7;
     kit_digest first = {0};
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
@@ -225,7 +225,7 @@ TEST(a_sweep_removes_exactly_those_that_have_expired)
 
 TEST(a_row_that_left_begins_anew)
 {
-    tn_lifecycle life = none;
+    tn_lifecycle life = tn_lifecycle_none;
     life.ttl_days = 3;
     onetable f CLEANUP(onetable_end) = begin(&life);
     onetable g CLEANUP(onetable_end) = begin(&life);
@@ -257,13 +257,13 @@ static tn_status note_most(void *arg, const tn_row_view *row, tn_error *err)
 {
     (void)err;
     double *most = arg;
-    *most = fmax(*most, tn_score_of(&none, row, 0));
+    *most = fmax(*most, tn_score_of(&tn_lifecycle_none, row, 0));
     return TN_OK;
 }
 
 TEST(the_rows_that_score_least_leave_a_full_table)
 {
-    onetable f CLEANUP(onetable_end) = begin(&none);
+    onetable f CLEANUP(onetable_end) = begin(&tn_lifecycle_none);
     const tn_range all = {0, TN_PARTITIONS};
     const uint64_t limit = 24 << 20;
     assert_true(tn_table_evict_beyond(f.t, limit, all));
@@ -276,8 +276,8 @@ TEST(the_rows_that_score_least_leave_a_full_table)
         assert_true(tn_table_bytes(f.t) <= limit + limit / 50);
     }
     assert_true(tn_table_bytes(f.t) >= limit - limit / 50);
-    assert_true(tn_table_evicted(f.t) > 1000000);
-    assert_int_equal(tn_table_evicted(f.t) + tn_table_rows(f.t), tn_table_created(f.t));
+    assert_true(tn_table_total(f.t).evicted > 1000000);
+    assert_int_equal(tn_table_total(f.t).evicted + tn_table_rows(f.t), tn_table_total(f.t).created);
     double most = 0;
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         assert_int_equal(tn_table_walk(f.t, p, note_most, &most, NULL), TN_OK);
@@ -286,7 +286,7 @@ TEST(the_rows_that_score_least_leave_a_full_table)
     for (uint32_t k = 0; k < 500; k += 50) {
         assert_true(has_row(&f, (1 << 21) + k));
     }
-    assert_int_equal(sweep(&f, 80).evicted, tn_table_evicted(f.t));
+    assert_int_equal(sweep(&f, 80).evicted, tn_table_total(f.t).evicted);
 }
 
 /* One partition, rows known one by one: the lowest scores leave, of equal ones the lowest keys.
@@ -294,7 +294,7 @@ TEST(the_rows_that_score_least_leave_a_full_table)
 TEST(scores_then_keys_say_who_leaves)
 {
     enum { ROWS = 400 };
-    onetable f CLEANUP(onetable_end) = begin(&none);
+    onetable f CLEANUP(onetable_end) = begin(&tn_lifecycle_none);
     const tn_range all = {0, TN_PARTITIONS};
     assert_true(tn_table_evict_beyond(f.t, (uint64_t)TN_PARTITIONS * 14000, all));
     uint64_t *key = TN_NEW_ARRAY(f.arena, uint64_t, ROWS + 1);
@@ -309,7 +309,7 @@ TEST(scores_then_keys_say_who_leaves)
     }
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
     tn_table_push(f.t, NULL, &k->set, rows, &push, 1);
-    const uint64_t left = tn_table_evicted(f.t);
+    const uint64_t left = tn_table_total(f.t).evicted;
     assert_in_range(left, ROWS / 8, ROWS / 2 - 1);
     uint64_t kept_least = UINT64_MAX;
     uint64_t gone_most = 0;
@@ -339,13 +339,13 @@ TEST(who_leaves_depends_on_the_rows_alone)
     for (uint32_t i = 0; i < 4; i++) {
         tn_team *team FREED(tn_team_close) = NULL;
         assert_int_equal(tn_team_open(&team, i < 3 ? UINT32_C(1) << i : 2, NULL), TN_OK);
-        onetable f = begin(&none);
+        onetable f = begin(&tn_lifecycle_none);
         assert_true(tn_table_evict_beyond(f.t, 4 << 20, all));
         for (uint32_t day = 0; day < 12; day++) {
             drift(&f, team, day, 10000);
         }
         if (i == 3) { /* all rows into a new table, which knows nothing of those that left */
-            onetable g = begin(&none);
+            onetable g = begin(&tn_lifecycle_none);
             assert_true(tn_table_evict_beyond(g.t, 4 << 20, all));
             kit_digest d = {.copy = g.t};
             for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
@@ -411,7 +411,7 @@ TEST(rows_of_two_sizes_share_the_room)
 
 TEST(a_limit_without_room_for_a_row_is_refused)
 {
-    onetable f CLEANUP(onetable_end) = begin(&none);
+    onetable f CLEANUP(onetable_end) = begin(&tn_lifecycle_none);
     const tn_range all = {0, TN_PARTITIONS};
     const uint64_t least = tn_table_evict_least(f.t) * TN_PARTITIONS;
     assert_false(tn_table_evict_beyond(f.t, least - 1, all));
@@ -424,7 +424,7 @@ TEST(a_limit_without_room_for_a_row_is_refused)
  * nearly all leave, and chunks and index blocks are there for others. */
 TEST(memory_of_rows_that_left_is_used_again)
 {
-    tn_lifecycle life = none;
+    tn_lifecycle life = tn_lifecycle_none;
     life.ttl_days = 3;
     onetable f CLEANUP(onetable_end) = begin(&life);
     uint64_t most = 0;
@@ -451,7 +451,7 @@ TEST(memory_of_rows_that_left_is_used_again)
 TEST(an_index_that_shrank_finds_every_row)
 {
     enum { ROWS = 12000 };
-    tn_lifecycle life = none;
+    tn_lifecycle life = tn_lifecycle_none;
     life.ttl_days = 3;
     onetable f CLEANUP(onetable_end) = begin(&life);
     uint64_t *key = TN_NEW_ARRAY(f.arena, uint64_t, ROWS);
@@ -514,6 +514,11 @@ static void do_something(onetable *f, const cut_case *x, uint32_t day)
     learn(f, (lesson){.from = 3000 * (day - day % 3), .n = 1000, .day = day, .show = 1});
 }
 
+static void expect_same(kit_digest got, kit_digest want, const char *what, uint32_t cut)
+{
+    fail_if(got.crc != want.crc || got.rows != want.rows, "%s: cut %u", what, cut);
+}
+
 /* A full cut and then deltas, each walked in parts with learning, sweeps and evictions between
  * the parts: every one makes of the copy what the table was at its moment. */
 TEST(a_full_cut_and_deltas_with_removed_rows_are_the_table)
@@ -530,12 +535,12 @@ TEST(a_full_cut_and_deltas_with_removed_rows_are_the_table)
     const tn_range all = {0, TN_PARTITIONS};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const cut_case *x = &cases[i];
-        tn_lifecycle life = none;
+        tn_lifecycle life = tn_lifecycle_none;
         life.decay = .9;
         life.ttl_days = x->ttl_days;
         life.score_below = x->score_below;
         onetable f CLEANUP(onetable_end) = begin(&life);
-        onetable copy CLEANUP(onetable_end) = begin(&none);
+        onetable copy CLEANUP(onetable_end) = begin(&tn_lifecycle_none);
         uint64_t removed = 0;
         assert_true(x->limit == 0 || tn_table_evict_beyond(f.t, x->limit, all));
         assert_int_equal(tn_table_track(f.t, NULL), TN_OK);
@@ -554,8 +559,7 @@ TEST(a_full_cut_and_deltas_with_removed_rows_are_the_table)
             do_something(&f, x, 4 * n + 2);
             walk(c, TN_PARTITIONS / 2, TN_PARTITIONS, &cut);
             tn_cut_close(c);
-            const kit_digest got = kit_digest_of(copy.t);
-            fail_if(got.crc != now.crc || got.rows != now.rows, "%s: cut %u", x->what, n);
+            expect_same(kit_digest_of(copy.t), now, x->what, n);
             assert_true(!full || cut.removed == 0);
             removed += cut.removed;
         }
@@ -566,10 +570,10 @@ TEST(a_full_cut_and_deltas_with_removed_rows_are_the_table)
 /* A key that left and came back between two cuts is a row of the delta, not a removed one. */
 TEST(a_row_that_came_back_is_not_removed)
 {
-    tn_lifecycle life = none;
+    tn_lifecycle life = tn_lifecycle_none;
     life.ttl_days = 3;
     onetable f CLEANUP(onetable_end) = begin(&life);
-    onetable copy CLEANUP(onetable_end) = begin(&none);
+    onetable copy CLEANUP(onetable_end) = begin(&tn_lifecycle_none);
     assert_int_equal(tn_table_track(f.t, NULL), TN_OK);
     learn(&f, (lesson){.n = 300, .day = 1, .show = 1});
     kit_digest cut = {.copy = copy.t};
@@ -616,7 +620,7 @@ static void assert_counts(const onetable *f, uint64_t key, float first, float se
  * and no gradient of theirs does anything. */
 TEST(a_net_reads_the_counts_before_the_batch)
 {
-    tn_lifecycle half = none;
+    tn_lifecycle half = tn_lifecycle_none;
     uint32_t day = 4;
     half.decay = .5;
     onetable f CLEANUP(onetable_end) = begin(&half);

@@ -255,7 +255,8 @@ static tn_status sweep_part(tn_follower *f, const tn_order_note *order, tn_error
         status = TN_ALLOC(groups, f->plan->layout->n_groups + 1, "counts of rows", &why);
     }
     if (status == TN_OK) {
-        status = tn_rows_sweep(f->w, (uint32_t)order->number, groups, &why);
+        status =
+            tn_table_sweep(f->w->shard.table, f->w->team, (uint32_t)order->number, groups, &why);
     }
     status = status == TN_OK ? count_swept(f, order, groups, err)
                              : tn_follower_answer(f, order, status, &why, err);

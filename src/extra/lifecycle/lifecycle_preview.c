@@ -81,7 +81,9 @@ static tn_status look(preview *k, column *c, tn_error *err)
     tn_evaluation result;
     tn_group_rows *sum = &c->rows[k->groups];
     TN_ASSERT(c->rows != NULL && c->shows != NULL);
-    tn_table_set_lifecycle(w->shard.table, k->life);
+    tn_row_options options = *w->plan->rules->rows;
+    options.of[TN_POLICY_expiry] = k->life;
+    tn_table_set_options(w->shard.table, &options);
     TN_TRY(tn_table_sweep(w->shard.table, w->team, w->loaded_day, c->rows, err));
     memset(c->shows, 0, (k->groups + 1) * sizeof *c->shows);
     TN_TRY(walk(k, add_shows, c->shows, err));
@@ -105,9 +107,9 @@ static tn_status look(preview *k, column *c, tn_error *err)
 static void set_rule(preview *k, rule r, double value)
 {
     for (uint32_t g = 0; g < k->groups; g++) {
-        tn_lifecycle life = k->w->plan->rules->life[g];
+        tn_lifecycle life = *tn_lifecycle_of(k->w->plan->rules->rows, g);
         life.ttl_days = life.score_below = life.show_below = life.norm_below = (double)NAN;
-        life.all = false;
+        life.combine = 0;
         life.decay = r == THRESHOLD ? 1 : life.decay; /* counts what came, whenever it came */
         double *const bound[] = {&life.show_below, &life.ttl_days, &life.score_below,
                                  &life.score_below};
@@ -137,8 +139,8 @@ static tn_status add_score(void *arg, const tn_row_view *row, tn_error *err)
         return TN_OK;
     }
     x->row[x->n++] = (scored_row){
-        .score = tn_score_of(&w->plan->rules->life[row->group], row, w->loaded_day),
-        .bytes = tn_table_row_bytes(w->shard.table, row),
+        .score = tn_score_of(tn_lifecycle_of(w->plan->rules->rows, row->group), row, w->loaded_day),
+        .bytes = tn_table_stride(w->shard.table, row->group),
     };
     return TN_OK;
 }
@@ -183,7 +185,7 @@ static tn_status look_at_cap(preview *k, double cap, column *c, tn_error *err)
 static bool counts_decay(const preview *k)
 {
     for (uint32_t g = 0; g < k->groups; g++) {
-        if (k->w->plan->rules->life[g].decay < 1) {
+        if (tn_lifecycle_of(k->w->plan->rules->rows, g)->decay < 1) {
             return true;
         }
     }
@@ -249,7 +251,7 @@ static tn_status tell_configured(preview *k, tn_error *err)
     bool expires = false;
     TN_TRY(load(k, err));
     for (uint32_t g = 0; g < k->groups; g++) {
-        k->life[g] = k->w->plan->rules->life[g];
+        k->life[g] = *tn_lifecycle_of(k->w->plan->rules->rows, g);
         expires = expires || tn_lifecycle_expires(&k->life[g]);
     }
     if (expires) {
@@ -317,6 +319,7 @@ tn_status tn_lifecycle_preview(tn_worker *w, const char *path, const tn_eval_req
         k.kept[i] = new_column(arena, groups + 1, "");
     }
     const tn_status status = tell_all(&k, path, err);
+    tn_table_set_options(w->shard.table, w->plan->rules->rows);
     tn_text_done(&k.path);
     tn_arena_free(arena);
     return status;

@@ -64,7 +64,8 @@ static void fill_row(const exporting *x, const tn_row_view *row, tn_tensornet_ro
                (one ? 1 : dim) * sizeof(float));
     }
     const uint32_t idle = tn_days_since(row->last_seen, x->w->day);
-    const double factor = tn_decay_of(x->w->plan->rules->life[row->group].decay, idle);
+    const double factor =
+        tn_decay_of(tn_lifecycle_of(x->w->plan->rules->rows, row->group)->decay, idle);
     counts[0] = (float)(factor * row->show); /* files hold counts of the last day */
     counts[1] = l->shape.cvm ? (float)(factor * row->click) : 0;
     out->values = x->values;

@@ -94,7 +94,8 @@ static tn_status join(import *im, uint32_t group, uint64_t sign, tn_error *err)
         take_segment(im, &im->map.layer[i], &row);
         im->rows[i]++;
         view.last_seen = seen > view.last_seen ? seen : view.last_seen;
-        const double factor = tn_decay_of(im->w->plan->rules->life[group].decay, im->day - seen);
+        const double factor =
+            tn_decay_of(tn_lifecycle_of(im->w->plan->rules->rows, group)->decay, im->day - seen);
         const double then = factor > 0 ? factor : 1; /* files hold counts of the last day */
         view.show = fmax(view.show, (double)counts[0] / then);
         view.click = fmax(view.click, (double)counts[1] / then);

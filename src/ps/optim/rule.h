@@ -8,13 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct tn_key_filter tn_key_filter; /* ps/table/key_filter.h */
-typedef struct tn_layout tn_layout;         /* base/keys/record.h */
-typedef struct tn_lifecycle tn_lifecycle;   /* ps/table/lifecycle.h */
-typedef struct tn_optim tn_optim;           /* ps/optim/optim.h */
-typedef struct tn_row_run tn_row_run;       /* likewise */
-typedef struct tn_rule_opts tn_rule_opts;   /* likewise */
-typedef struct tn_update tn_update;         /* likewise */
+typedef struct tn_layout tn_layout;           /* base/keys/record.h */
+typedef struct tn_optim tn_optim;             /* ps/optim/optim.h */
+typedef struct tn_row_run tn_row_run;         /* likewise */
+typedef struct tn_row_options tn_row_options; /* ps/table/row_policy.h */
+typedef struct tn_rule_opts tn_rule_opts;     /* likewise */
+typedef struct tn_update tn_update;           /* likewise */
 
 typedef struct tn_rule {
     const tn_optim *optim;
@@ -36,8 +35,7 @@ typedef struct tn_rules {
     const tn_rule *rule;
     const tn_key_rule *key; /* n_keys, by rising key */
     uint32_t n_keys;
-    const tn_lifecycle *life;    /* of each group; NULL: counts do not decay, and rows stay */
-    const tn_key_filter *filter; /* where some group counts in one; else NULL */
+    const tn_row_options *rows; /* options of row policies; NULL: rows come at once, and stay */
     tn_rule dense;
     double clip_global; /* INFINITY: none */
 } tn_rules;

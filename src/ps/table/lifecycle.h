@@ -1,4 +1,4 @@
-/* lifecycle.h - when a key gets a row, what that is worth by its counts, and when it has to leave.
+/* lifecycle.h - the options of row policies, and what the counts of a row are worth.
  *
  *     stored        show, click as of the last day on which the row was touched
  *     on day D      show d^(D - last), click d^(D - last)       d: decay
@@ -13,42 +13,59 @@
 
 #include "base/keys/record.h"
 #include "base/math/fmath.h"
+#include "ps/table/row_policy.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-/* When the segments of a key that wait (base/keys/record.h) come into being: in the first step of
- * training behind steps in which it was seen `threshold` times, with this probability, and with
+/* Says when the segments of a key that wait (base/keys/record.h) come into being: in the first step
+ * of training after steps in which it was seen `threshold` times, with this probability, and with
  * l1_shrk only while a weight that does not wait is not 0. */
 typedef struct tn_admission {
-    uint32_t threshold; /* occurrences in earlier steps; 0: at once */
-    double probability; /* in each step anew */
-    bool filter;        /* keys without a row are counted in a filter (ps/table/key_filter.h) */
-    bool l1_shrk;       /* and read as zeros whenever those weights are all 0 */
+    uint32_t threshold; /* Occurrences in earlier steps; 0: at once. */
+    double probability; /* It is drawn in each step anew. */
+    tn_variant filter;  /* with tn_filter_opts it counts keys without a row. */
+    tn_strs uses;       /* The embedding inputs that wait; n 0: all. */
+    bool l1_shrk;       /* They read as zeros whenever the weights of the others are all 0. */
 } tn_admission;
 
-/* Of a share group. A bound that is NAN is not looked at. */
+typedef struct tn_filter_opts {
+    uint64_t keys; /* The number of keys that it is made for. */
+    double error;
+} tn_filter_opts;
+
+/* Says when a row leaves, and how its counts decay. A bound that is NAN is not looked at. */
 typedef struct tn_lifecycle {
-    double decay; /* of show and click, per day, 0 .. 1; 1: none */
-    double click_weight, non_click_weight;
-    double ttl_days;        /* leaves when it was not seen for more days than these */
-    double score_below;     /* .. when it scores less */
-    double show_below;      /* .. when it was shown less often, decayed */
-    double norm_below;      /* .. when the L2 norm of its weights is less */
-    bool all;               /* combine: and: only when all bounds say so */
-    tn_admission admission; /* of the segments of its record that wait */
+    double decay;            /* What is left of show and click after a day, 0 .. 1. */
+    double click, non_click; /* Weights of the score. */
+    double ttl_days;         /* A row leaves when it was not seen for more days, .. */
+    double score_below;
+    double show_below; /* decayed */
+    double norm_below; /* the L2 norm of its weights */
+    uint32_t combine;  /* 0: a row leaves when one bound says so; 1: when all that are given do */
 } tn_lifecycle;
 
-/* Where a run says nothing: counts that stay, rows that stay. */
-#define TN_LIFECYCLE_NONE                                                                          \
-    {                                                                                              \
-        .admission = {.probability = 1}, .decay = 1, .click_weight = 1, .non_click_weight = 0.1,   \
-        .ttl_days = (double)NAN, .score_below = (double)NAN, .show_below = (double)NAN,            \
-        .norm_below = (double)NAN                                                                  \
-    }
+extern const tn_admission tn_admission_none; /* Every key gets a whole row at once. */
+extern const tn_lifecycle tn_lifecycle_none; /* Counts stay, and rows stay. */
 
-/* decay^days by squaring, so that it has the same bits everywhere; exactly 1 for 0 days. */
+static inline const tn_lifecycle *tn_lifecycle_of(const tn_row_options *all, uint32_t group)
+{
+    const tn_lifecycle *life = all != NULL ? all->of[TN_POLICY_expiry] : NULL;
+    return life != NULL ? &life[group] : &tn_lifecycle_none;
+}
+
+static inline const tn_admission *tn_admission_of(const tn_row_options *all, uint32_t group)
+{
+    const tn_admission *admission = all != NULL ? all->of[TN_POLICY_admission] : NULL;
+    return admission != NULL ? &admission[group] : &tn_admission_none;
+}
+
+/* Whether keys of the group that have no row are counted in a filter (ps/table/key_filter.h). */
+static inline bool tn_admission_has_filter(const tn_admission *a)
+{
+    return a->threshold > 0 && a->filter.opts != NULL;
+}
+
+/* Returns decay^days by squaring, so that it has the same bits everywhere; exactly 1 for 0 days. */
 static inline double tn_decay_of(double decay, uint32_t days)
 {
     double factor = 1;
@@ -59,22 +76,21 @@ static inline double tn_decay_of(double decay, uint32_t days)
     return factor;
 }
 
-/* Days between the last touch and `day`; 0 where the data went back. */
+/* Returns the days between the last touch and `day`; 0 where the data went back. */
 static inline uint32_t tn_days_since(uint32_t last_seen, uint32_t day)
 {
     return day > last_seen ? day - last_seen : 0;
 }
 
-/* On `day`, of counts stored on last_seen. */
+/* Returns the score on `day` of counts stored on last_seen. */
 static inline double tn_score_of(const tn_lifecycle *life, const tn_row_view *row, uint32_t day)
 {
     const double factor = tn_decay_of(life->decay, tn_days_since(row->last_seen, day));
-    return factor *
-           (life->click_weight * row->click + life->non_click_weight * (row->show - row->click));
+    return factor * (life->click * row->click + life->non_click * (row->show - row->click));
 }
 
-/* What a net reads of a row's counts on `day`; all 0 for a row that nothing has shown. `raw_show`:
- * show itself comes first, as in TensorNet. Source: docs/numerics.md, section 9. */
+/* Writes what a net reads of a row's counts on `day`; all 0 for a row that nothing has shown.
+ * `raw_show`: show itself comes first, as in TensorNet. Source: docs/numerics.md, section 9. */
 static inline void tn_net_counts(const tn_lifecycle *life, const tn_row_view *row, uint32_t day,
                                  bool raw_show, float out[TN_COUNTS])
 {
@@ -89,22 +105,4 @@ static inline bool tn_lifecycle_expires(const tn_lifecycle *life)
 {
     return !isnan(life->ttl_days) || !isnan(life->score_below) || !isnan(life->show_below) ||
            !isnan(life->norm_below);
-}
-
-/* Whether a row of this score, show (both decayed) and squared norm leaves that was not seen for so
- * many days. */
-static inline bool tn_row_has_expired(const tn_lifecycle *life, uint32_t days, double score,
-                                      double show, double norm2)
-{
-    const double norm = life->norm_below;
-    const double asked[] = {life->ttl_days, life->score_below, life->show_below, norm};
-    const bool yes[] = {days > life->ttl_days, score < life->score_below, show < life->show_below,
-                        norm2 < norm * norm};
-    bool any = false;
-    bool every = true;
-    for (uint32_t i = 0; i < sizeof yes / sizeof *yes; i++) {
-        any = any || yes[i]; /* a bound that is NAN says no */
-        every = every && (yes[i] || isnan(asked[i]));
-    }
-    return life->all ? any && every : any;
 }

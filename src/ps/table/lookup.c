@@ -85,8 +85,9 @@ static inline __attribute__((always_inline)) void fetch_rows(probe *probes, uint
     }
 }
 
-void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row)
+uint64_t tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row)
 {
+    uint64_t lacks = 0;
     probe probes[TN_LOOK_KEYS];
     const uint64_t *key = keys->key + run.from;
     const uint16_t *group = keys->group + run.from;
@@ -103,36 +104,40 @@ void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mar
         if (row[i] != NULL && !tn_row_is(row[i], key[i], group[i])) {
             row[i] = tn_row_store_find(p->store, key[i], group[i], &p->entry);
         }
-        if (mark && row[i] != NULL) {
+        if (row[i] == NULL) {
+            lacks |= UINT64_C(1) << i;
+        } else if (mark) {
             tn_row_store *store = tn_row_store_of(t, key[i], group[i]);
             store += tn_row_waits(row[i]) ? store->apart : 0;
             tn_row_store_mark(store, (p->entry & TN_INDEX_NUMBER) - 1);
         }
     }
+    return lacks;
 }
 
-void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *hint,
-                       tn_row **row)
+uint64_t tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run,
+                           tn_row *const *hint, tn_row **row)
 {
+    uint64_t lacks = 0;
     const uint64_t *key = keys->key + run.from;
     const uint16_t *group = keys->group + run.from;
     const tn_share_group *groups = t->layout->group;
     const tn_plan *plan = t->plan;
     const uint32_t n = run.to - run.from;
-    bool right = true;
     TN_ASSERT(n <= TN_LOOK_KEYS);
     for (uint32_t i = 0; i < n; i++) {
         row[i] = hint[run.from + i];
         if (row[i] != NULL) {
             fetch_row(row[i], plan[groups[group[i]].record].stride);
+        } else {
+            lacks |= UINT64_C(1) << i;
         }
     }
+    bool right = lacks == 0 || t->admits;
     for (uint32_t i = 0; i < n && right; i++) {
-        right = row[i] == NULL ? t->admits : tn_row_is(row[i], key[i], group[i]);
+        right = row[i] == NULL || tn_row_is(row[i], key[i], group[i]);
     }
-    if (!right) {
-        tn_look_up(t, keys, run, false, row);
-    }
+    return right ? lacks : tn_look_up(t, keys, run, false, row);
 }
 
 /* ---- where rows were ---- */

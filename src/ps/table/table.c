@@ -4,6 +4,7 @@
 
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
+#include "ps/table/lifecycle.h"
 #include "ps/table/tabledef.h"
 
 #include <math.h>
@@ -109,6 +110,7 @@ static void plan_rules(tn_table *t)
 static bool same_rule(const tn_rule *a, const tn_rule *b)
 {
     return a->optim == b->optim && a->clip_row == b->clip_row && a->clip_value == b->clip_value &&
+           a->init.kind == b->init.kind && a->init.a == b->init.a && a->init.b == b->init.b &&
            (a->opts == b->opts || memcmp(a->opts, b->opts, a->optim->choice.size) == 0);
 }
 
@@ -121,35 +123,15 @@ static bool same_rules(const tn_table *t, uint32_t a, uint32_t b)
     return same;
 }
 
-static bool begins_alike(const tn_table *t, uint32_t a, uint32_t b)
-{
-    bool same = true;
-    for (uint32_t s = 0; same && s < tn_record_of(t->layout, a)->n_segments; s++) {
-        const tn_init *x = &tn_rule_of(t, a, s)->init;
-        const tn_init *y = &tn_rule_of(t, b, s)->init;
-        same = x->kind == y->kind && x->a == y->a && x->b == y->b;
-    }
-    return same;
-}
-
-/* Which rows a push may update together (table_push.c). */
+/* Finds groups whose rows begin alike, and are trained alike: a kind. */
 static void plan_kinds(tn_table *t)
 {
-    t->n_kinds = t->rules->n_keys > 0 ? TN_KINDS_TOGETHER + 1 : 0;
-    for (uint32_t g = 0; g < t->layout->n_groups && t->n_kinds <= TN_KINDS_TOGETHER; g++) {
-        uint32_t kind = 0;
-        while (kind < t->n_kinds && !same_rules(t, t->kind_group[kind], g)) {
-            kind++;
+    t->alike = t->rules->n_keys == 0;
+    for (uint32_t g = 0; g < t->layout->n_groups; g++) {
+        while (t->kind[g] < g && !same_rules(t, t->kind[g], g)) {
+            t->kind[g]++;
         }
-        if (kind < TN_KINDS_TOGETHER) {
-            t->kind[g] = (uint8_t)kind;
-            t->kind_group[kind] = g;
-        }
-        t->n_kinds += kind == t->n_kinds;
-    }
-    t->alike = t->n_kinds == 1;
-    for (uint32_t g = 1; g < t->layout->n_groups && t->alike; g++) {
-        t->alike = begins_alike(t, 0, g);
+        t->alike = t->alike && t->kind[g] == 0;
     }
 }
 
@@ -167,24 +149,19 @@ static void build(tn_table *t, const tn_table_opts *opts)
 {
     uint32_t n_records = t->layout->n_records;
     t->plain = true;
-    t->bare = true;
     plan_rules(t);
     for (uint32_t r = 0; r < t->n_plans; r++) {
         plan_record(t, r % n_records, r >= n_records, opts->seed);
         t->plan[r].unused = r >= n_records;
     }
     for (uint32_t g = 0; g < t->layout->n_groups; g++) {
-        const tn_lifecycle none = TN_LIFECYCLE_NONE;
-        t->life[g] = t->rules->life != NULL ? t->rules->life[g] : none;
         if (tn_group_waits(t, g)) {
             tn_plan *waiting = &t->plan[n_records + t->layout->group[g].record];
-            t->shrinks = t->shrinks || t->life[g].admission.l1_shrk;
             waiting->unused = waiting->unused && !tn_has_waiting_rows(t, g);
             t->waits = t->waits || !waiting->unused;
-            t->bare = t->bare && waiting->present == 0;
         }
     }
-    t->admission = tn_stream_next(tn_stream0(opts->seed), TN_RNG_ADMISSION);
+    t->draws = tn_stream_next(tn_stream0(opts->seed), TN_RNG_ADMISSION);
     t->look_keys = look_keys_of(tn_longest_row(t));
     plan_kinds(t);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
@@ -200,15 +177,47 @@ static void build(tn_table *t, const tn_table_opts *opts)
     }
 }
 
+/* Plans the filter that the options of admission need. */
+static tn_key_filter plan_filter(const tn_row_options *options, const tn_layout *layout)
+{
+    const tn_filter_opts *first = NULL;
+    uint32_t most = 0;
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        const tn_admission *a = tn_admission_of(options, g);
+        if (tn_admission_has_filter(a)) {
+            first = first != NULL ? first : a->filter.opts;
+            most = a->threshold > most ? a->threshold : most;
+        }
+    }
+    if (first == NULL || most > TN_KEY_FILTER_COUNT_MAX) {
+        return (tn_key_filter){0};
+    }
+    const uint64_t keys = (first->keys + TN_PARTITIONS - 1) / TN_PARTITIONS;
+    return tn_key_filter_plan(keys, first->error, most);
+}
+
 static tn_status allocate(tn_table *t, tn_error *err)
 {
     TN_TRY(TN_ALLOC(t->plan, t->n_plans + 1, "layouts of rows", err));
     TN_TRY(TN_ALLOC(t->kind, t->layout->n_groups + 1, "kinds of rows", err));
-    TN_TRY(TN_ALLOC(t->life, t->layout->n_groups + 1, "rules of rows", err));
-    TN_TRY(TN_ALLOC(t->evicted_of, t->layout->n_groups + 1, "counts of rows", err));
-    TN_TRY(TN_ALLOC(t->admitted_of, t->layout->n_groups + 1, "counts of rows", err));
+    TN_TRY(TN_ALLOC(t->moves, t->layout->n_groups + 1, "counts of rows", err));
     TN_TRY(TN_ALLOC(t->stores, (size_t)TN_PARTITIONS * t->n_plans + 1, "stores of rows", err));
     return TN_ALLOC(t->partition, TN_PARTITIONS, "partitions", err);
+}
+
+void tn_table_set_options(tn_table *t, const tn_row_options *options)
+{
+    t->options = options != NULL ? *options : (tn_row_options){0};
+    memset(&t->on, 0, sizeof t->on);
+    uint32_t n[TN_ROW_MOMENTS] = {0};
+    for (uint32_t p = 0; p < TN_ROW_POLICIES; p++) {
+        const uint32_t moments = tn_row_policy_moments(tn_row_policies[p], options, t->layout);
+        for (uint32_t i = 0; i < TN_ROW_MOMENTS; i++) {
+            if ((moments >> i & 1) != 0) {
+                t->on[i][n[i]++] = tn_row_policies[p]->on[i];
+            }
+        }
+    }
 }
 
 tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
@@ -223,7 +232,8 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
         t->admits = t->admits || t->layout->record[r].waits != 0;
     }
     t->n_plans = t->layout->n_records * (t->admits ? 2 : 1);
-    t->filter = t->rules->filter != NULL ? *t->rules->filter : (tn_key_filter){0};
+    tn_table_set_options(t, opts->rules->rows);
+    t->filter = plan_filter(&t->options, t->layout);
     tn_row_positions_init(&t->positions);
     tn_changed_rows_init(&t->changes);
     tn_page_arena_init(&t->pages, opts->huge_pages);
@@ -271,9 +281,7 @@ void tn_table_free(tn_table *t)
     tn_free(t->partition);
     tn_free(t->stores);
     tn_free(t->kind);
-    tn_free(t->life);
-    tn_free(t->evicted_of);
-    tn_free(t->admitted_of);
+    tn_free(t->moves);
     tn_free(t->plan);
     tn_free(t);
 }
@@ -310,29 +318,18 @@ uint64_t tn_table_bytes(const tn_table *t)
     return atomic_load(&t->pages.used);
 }
 
-uint64_t tn_table_created(const tn_table *t)
+tn_table_totals tn_table_total(const tn_table *t)
 {
-    return atomic_load(&t->created);
-}
-
-uint64_t tn_table_made(const tn_table *t)
-{
-    return tn_table_created(t) + atomic_load(&t->promoted);
-}
-
-uint64_t tn_table_admitted(const tn_table *t)
-{
-    return t->admits ? atomic_load(&t->admitted) : tn_table_created(t);
-}
-
-uint64_t tn_table_expired(const tn_table *t)
-{
-    return t->expired;
-}
-
-uint64_t tn_table_evicted(const tn_table *t)
-{
-    return atomic_load(&t->evicted);
+    tn_table_totals sum = t->swept;
+    sum.created = atomic_load(&t->created);
+    sum.made = sum.created + atomic_load(&t->promoted);
+    sum.aged = atomic_load(&t->aged);
+    for (uint32_t g = 0; g < t->layout->n_groups; g++) {
+        sum.evicted += atomic_load(&t->moves[g].evicted);
+        sum.admitted += atomic_load(&t->moves[g].admitted);
+    }
+    sum.admitted = t->admits ? sum.admitted : sum.created;
+    return sum;
 }
 
 void tn_table_set_step(tn_table *t, uint64_t step)
@@ -360,13 +357,6 @@ size_t tn_table_next_extent(tn_table *t)
 uint32_t tn_table_stride(const tn_table *t, uint32_t group)
 {
     return tn_plan_of(t, group)->stride;
-}
-
-uint32_t tn_table_row_bytes(const tn_table *t, const tn_row_view *row)
-{
-    const tn_plan *whole = tn_plan_of(t, row->group);
-    const bool waits = tn_group_waits(t, row->group) && row->present != whole->present;
-    return waits ? tn_waiting_plan_of(t, row->group)->stride : whole->stride;
 }
 
 uint64_t tn_table_aside(const tn_table *t)
@@ -524,7 +514,8 @@ static tn_status check_limit(const tn_table *t, tn_error *err)
     return limit == 0 || tn_table_bytes(t) <= limit
                ? TN_OK
                : tn_fail(err, TN_E_MEMORY,
-                         "the rows take more than %.1f MB, which is what the table may take",
+                         "the rows take more than %.1f MB, which is what the table "
+                         "may take",
                          (double)limit * 1e-6);
 }
 
@@ -612,4 +603,43 @@ tn_status tn_table_restore(tn_table *t, const tn_row_view *row, tn_error *err)
     tn_status status = tn_refill_add(&r, row, err);
     tn_refill_end(&r);
     return status;
+}
+
+/* ---- counts of keys without a row, in a filter for each partition ---- */
+
+static tn_status reserve(tn_table *t, tn_partition *p, tn_error *err)
+{
+    void *filter = p->filter;
+    if (filter == NULL) {
+        TN_TRY(tn_page_arena_take(&t->pages, tn_key_filter_bytes(&t->filter), &filter, err));
+    }
+    p->filter = filter;
+    return TN_OK;
+}
+
+tn_status tn_tile_filter_reserve(tn_table *t, const tn_keyset *keys, uint32_t tile, tn_error *err)
+{
+    for (uint32_t p = tile * TN_TILE_PARTITIONS; p < (tile + 1) * TN_TILE_PARTITIONS; p++) {
+        const tn_range run = tn_keys_of_partition(keys, p);
+        if (run.from < run.to) {
+            TN_TRY(reserve(t, &t->partition[p], err));
+        }
+    }
+    return TN_OK;
+}
+
+const uint8_t *tn_table_filter(const tn_table *t, uint32_t partition, size_t *bytes)
+{
+    *bytes = tn_key_filter_bytes(&t->filter);
+    return t->partition[partition].filter;
+}
+
+tn_status tn_table_set_filter(tn_table *t, uint32_t partition, const uint8_t *counts, tn_error *err)
+{
+    tn_partition *part = &t->partition[partition];
+    TN_ASSERT(t->filter.lines > 0);
+    TN_TRY(reserve(t, part, err));
+    memcpy(part->filter, counts, tn_key_filter_bytes(&t->filter));
+    part->raised = tn_key_filter_raised(&t->filter, part->filter);
+    return TN_OK;
 }

@@ -25,11 +25,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct tn_keyset tn_keyset;       /* base/keys/keyset.h */
-typedef struct tn_lifecycle tn_lifecycle; /* ps/table/lifecycle.h */
-typedef struct tn_push tn_push;           /* ps/optim/rule.h */
-typedef struct tn_rules tn_rules;         /* ps/optim/rule.h */
-typedef struct tn_team tn_team;           /* base/thread/team.h */
+typedef struct tn_keyset tn_keyset;           /* base/keys/keyset.h */
+typedef struct tn_push tn_push;               /* ps/optim/rule.h */
+typedef struct tn_row_options tn_row_options; /* ps/table/row_policy.h */
+typedef struct tn_rules tn_rules;             /* ps/optim/rule.h */
+typedef struct tn_team tn_team;               /* base/thread/team.h */
 
 typedef struct tn_table tn_table;
 
@@ -77,13 +77,19 @@ double tn_table_push_whole(tn_table *t, tn_team *team, const tn_keyset *keys, co
  * admission depend on it. */
 void tn_table_set_step(tn_table *t, uint64_t step);
 
-uint64_t tn_table_rows(const tn_table *t);     /* those that wait among them */
-uint64_t tn_table_bytes(const tn_table *t);    /* of slabs and indexes */
-uint64_t tn_table_created(const tn_table *t);  /* since the table was made */
-uint64_t tn_table_made(const tn_table *t);     /* likewise, with rows that became whole */
-uint64_t tn_table_admitted(const tn_table *t); /* whole rows, since then */
-uint64_t tn_table_expired(const tn_table *t);  /* since then, and: */
-uint64_t tn_table_evicted(const tn_table *t);  /* that left a full table */
+uint64_t tn_table_rows(const tn_table *t);  /* Counts rows, with those that wait. */
+uint64_t tn_table_bytes(const tn_table *t); /* Counts the bytes of slabs and indexes. */
+
+/* Counts what has become of rows since the table was made. */
+typedef struct tn_table_totals {
+    uint64_t created;  /* by pulls, whole or waiting */
+    uint64_t made;     /* the same, and rows that became whole */
+    uint64_t admitted; /* whole rows that were created or became so */
+    uint64_t expired;  /* rows that a sweep removed */
+    uint64_t evicted;  /* rows that left a full table */
+    uint64_t aged;     /* times that a partition's key filter aged */
+} tn_table_totals;
+tn_table_totals tn_table_total(const tn_table *t);
 
 /* ---- a limit ---- */
 
@@ -100,9 +106,8 @@ uint64_t tn_table_growth(tn_table *t, tn_range partitions, uint64_t rows);
 uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t rows);
 
 size_t tn_table_next_extent(tn_table *t); /* address space that it takes next, at once */
-uint32_t tn_table_stride(const tn_table *t, uint32_t group);            /* bytes of a whole row */
-uint32_t tn_table_row_bytes(const tn_table *t, const tn_row_view *row); /* of this one */
-uint64_t tn_table_aside(const tn_table *t); /* bytes of rows that stand aside for a cut */
+uint32_t tn_table_stride(const tn_table *t, uint32_t group); /* bytes of a whole row */
+uint64_t tn_table_aside(const tn_table *t); /* bytes of rows that are kept aside for a cut */
 
 /* ---- rows that leave ---- */
 
@@ -117,6 +122,9 @@ typedef struct tn_group_rows {
     uint64_t admitted; /* whole rows of a group whose keys may have to wait */
 } tn_group_rows;
 
+/* Adds counts of other partitions to those of a group. */
+void tn_group_rows_sum(tn_group_rows *sum, const tn_group_rows *more);
+
 /* Removes the rows that have expired on `day` (ps/table/lifecycle.h), and gives back chunks and
  * index blocks that are in no more use, for rows to come; a filter that holds too many keys ages.
  * out: one per group. A cut may be open; no other thread inside. TN_E_MEMORY: nothing was removed.
@@ -124,9 +132,10 @@ typedef struct tn_group_rows {
 tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows *out,
                          tn_error *err) TN_MUST_USE;
 
-/* Other rules of when rows leave than those it was made with, one per group, copied: for whoever
- * asks what they would keep. No other thread inside. */
-void tn_table_set_lifecycle(tn_table *t, const tn_lifecycle *life);
+/* Sets other options of row policies than those it was made with, for whoever asks which rows they
+ * would keep; keys wait as before. The options of groups are lent. NULL: there are none. No other
+ * thread inside. */
+void tn_table_set_options(tn_table *t, const tn_row_options *options);
 
 /* Of so many parts of a full table's room rows that wait have one. */
 enum { TN_TABLE_WAIT_SHARE = 4 };
@@ -147,12 +156,6 @@ void tn_table_count_groups(tn_table *t, tn_group_rows *out);
 /* Calls visit for every row of a partition in ascending key order, under its lock. */
 tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, void *arg,
                         tn_error *err) TN_MUST_USE;
-
-/* How many partitions' filters have aged since the table was made. */
-uint64_t tn_table_aged(const tn_table *t);
-
-/* Segments of a row that a net reads: those it has, unless they are shrunk (tn_admission). */
-uint16_t tn_table_read_segments(const tn_table *t, const tn_row_view *row);
 
 /* Puts rows of one partition back under its lock, best in ascending key order. Floats must be those
  * of the segments that are present, else TN_E_CKPT. Where only segments are present that do not

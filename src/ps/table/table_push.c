@@ -12,7 +12,6 @@
  * The norm is taken on the same way: by a pass of its own before the push, which a global clip
  * needs, or while rows are updated.
  */
-#include "ps/table/table_admission.h"
 #include "ps/table/tabledef.h"
 
 #include "base/core/compiler.h"
@@ -42,7 +41,8 @@ typedef struct batch {
     bool updates;
 } batch;
 
-static void look_up(const tn_table_job *job, tn_range run, tn_row **row)
+/* Returns the keys without a row. */
+static uint64_t look_up(const tn_table_job *job, tn_range run, tn_row **row)
 {
     for (uint32_t k = run.from; k < run.to; k++) {
         const float *g = job->grads + job->keys->at[k];
@@ -52,11 +52,8 @@ static void look_up(const tn_table_job *job, tn_range run, tn_row **row)
         }
         __builtin_prefetch(g + width - 1);
     }
-    if (job->hint != NULL) {
-        tn_look_up_hinted(job->t, job->keys, run, job->hint->row, row);
-    } else {
-        tn_look_up(job->t, job->keys, run, job->t->sweeps, row);
-    }
+    return job->hint != NULL ? tn_look_up_hinted(job->t, job->keys, run, job->hint->row, row)
+                             : tn_look_up(job->t, job->keys, run, job->t->sweeps, row);
 }
 
 /* Adds 1 to the counts of rows. */
@@ -166,33 +163,55 @@ static void train_batch(const tn_table_job *job, const batch *all, scratch *s)
 
 /* ---- runs of keys ---- */
 
-/* Of a key's row: which of its segments this push trains, and so what can be trained together. */
-enum { WHOLE, WAITS, SHRUNK, NO_ROW, STATES };
+/* Says which segments of a key's row this push trains. */
+enum { WHOLE, WAITS, HIDDEN, NO_ROW, STATES };
 
-static uint32_t state_of(const tn_table *t, const tn_row *row)
+/* Returns the group whose rules train a key of this group: the first of its kind. */
+static uint32_t kind_of(const tn_table *t, uint64_t key, uint32_t group)
 {
-    if (row == NULL) {
-        return NO_ROW;
-    }
-    return tn_row_waits(row) ? WAITS : t->shrinks && tn_row_is_shrunk(t, row) ? SHRUNK : WHOLE;
+    const uint32_t trainer = t->rules->n_keys == 0 ? group : tn_rules_group(t->rules, key, group);
+    return trainer < t->layout->n_groups ? t->kind[trainer] : trainer;
 }
 
-/* Rows of a group in one of these states. */
-static batch batch_of(const tn_table_job *job, uint32_t group, uint32_t state)
+/* Finds what rules train the row of each key of a run, and its state: rows in which both are the
+ * same are trained together. Returns 0 if all are. `mixed`: some key has no row, or perhaps one
+ * that waits. */
+static uint32_t find_kinds(const tn_table_job *job, tn_range run, bool mixed, tn_row *const *row,
+                           uint32_t *kind)
+{
+    const tn_keyset *keys = job->keys;
+    const tn_policy_rows rows = tn_policy_rows_of(job->t, keys, run, row);
+    const uint64_t hidden = mixed ? tn_ask_any(TN_ON_READ, &rows) : 0;
+    uint32_t differ = 0;
+    for (uint32_t i = 0; i < rows.n; i++) {
+        const uint32_t state = row[i] == NULL           ? NO_ROW
+                               : tn_row_waits(row[i])   ? WAITS
+                               : (hidden >> i & 1) != 0 ? HIDDEN
+                                                        : WHOLE;
+        kind[i] = kind_of(job->t, rows.key[i], rows.group[i]) * STATES + state;
+        differ |= kind[i] ^ kind[0];
+    }
+    return differ;
+}
+
+/* Returns the batch of a key's row, of this kind. */
+static batch batch_of(const tn_table_job *job, uint32_t k, uint32_t kind)
 {
     const tn_table *t = job->t;
-    const bool waits = state == WAITS;
-    batch b = {.plan = waits ? tn_waiting_plan_of(t, group) : tn_plan_of(t, group),
-               .group = group,
+    const uint32_t group = job->keys->group[k];
+    const uint32_t state = kind % STATES;
+    batch b = {.plan = state == WAITS ? tn_waiting_plan_of(t, group) : tn_plan_of(t, group),
+               .group = kind / STATES,
                .updates = job->updates && state != NO_ROW};
-    const uint32_t hidden = state == SHRUNK ? tn_record_of(t->layout, group)->waits : 0;
+    const uint32_t hidden = state == HIDDEN ? tn_record_of(t->layout, group)->waits : 0;
     b.trained = (uint16_t)(b.plan->present & ~hidden);
     return b;
 }
 
-/* The keys of a run whose groups have these rules, and whose rows are in this state. */
-static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, uint32_t state,
-                       const uint8_t *states, scratch *s)
+/* Trains the rows of a run that are of the kind of its first key in `left`, which are all that are
+ * not trained yet. Returns their keys. */
+static uint64_t train_alike(const tn_table_job *job, tn_range run, const uint32_t *kind,
+                            uint64_t left, scratch *s)
 {
     const tn_keyset *keys = job->keys;
     tn_row *row[TN_LOOK_KEYS];
@@ -200,152 +219,62 @@ static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, uin
     uint32_t show[TN_LOOK_KEYS];
     uint32_t place[TN_LOOK_KEYS];
     double norm2[TN_LOOK_KEYS];
+    uint64_t alike = 0;
     uint32_t n = 0;
-    for (uint32_t k = run.from; k < run.to; k++) { /* which keys these are no processor guesses */
-        const bool of_kind = job->t->kind[keys->group[k]] == kind;
-        const bool in_state = (states == NULL ? WHOLE : states[k - run.from]) == state;
-        const bool mine = of_kind & in_state;
-        place[n] = k - run.from;
-        row[n] = s->row[k - run.from];
-        at[n] = keys->at[k];
+    const uint32_t first = (uint32_t)__builtin_ctzll(left);
+    for (uint32_t i = first; i < run.to - run.from;
+         i++) { /* no branch: a processor could not guess */
+        const bool is_alike = kind[i] == kind[first];
+        place[n] = i;
+        row[n] = s->row[i];
+        at[n] = keys->at[run.from + i];
+        show[n] = keys->show[run.from + i];
         norm2[n] = 0;
-        show[n] = keys->show[k];
-        n += mine;
+        alike |= (uint64_t)is_alike << i;
+        n += is_alike;
     }
-    if (n == 0) {
-        return;
-    }
-    batch b = batch_of(job, job->t->kind_group[kind], state);
+    batch b = batch_of(job, run.from + first, kind[first]);
     b.n = n;
     b.row = row;
     b.at = at;
     b.show = show;
     b.norm2 = job->sums ? norm2 : NULL;
-    train_batch(job, &b, s);
+    if (b.updates || job->sums) {
+        train_batch(job, &b, s);
+    }
     for (uint32_t i = 0; job->sums && i < n; i++) {
         s->norm2[place[i]] = norm2[i];
     }
+    return alike;
 }
 
-/* Whose keys all have whole rows. */
-static void train_whole(const tn_table_job *job, tn_range run, scratch *s)
-{
-    const tn_table *t = job->t;
-    if (t->n_kinds > 1) {
-        for (uint32_t i = 0; i < t->n_kinds; i++) {
-            train_some(job, run, i, WHOLE, NULL, s);
-        }
-        return;
-    }
-    batch b = batch_of(job, t->kind_group[0], WHOLE); /* as it nearly always is */
-    b.n = run.to - run.from;
-    b.row = s->row;
-    b.at = job->keys->at + run.from;
-    b.show = job->keys->show + run.from;
-    b.norm2 = job->sums ? s->norm2 : NULL;
-    train_batch(job, &b, s);
-}
-
-/* Of every kind, some of whose keys may have no row, or one that waits. */
-static void train_mixed(const tn_table_job *job, tn_range run, scratch *s)
-{
-    const tn_table *t = job->t;
-    uint8_t states[TN_LOOK_KEYS];
-    bool any[STATES] = {false};
-    for (uint32_t k = run.from; k < run.to; k++) {
-        const uint32_t state = state_of(t, s->row[k - run.from]);
-        states[k - run.from] = (uint8_t)state;
-        any[state] = true;
-    }
-    if (!any[WAITS] && !any[SHRUNK] && !any[NO_ROW]) {
-        train_whole(job, run, s);
-        return;
-    }
-    any[NO_ROW] = any[NO_ROW] && job->sums;
-    any[WAITS] = any[WAITS] && (job->sums || !t->bare);
-    for (uint32_t kind = 0; kind < t->n_kinds; kind++) {
-        for (uint32_t state = 0; state < STATES; state++) {
-            if (any[state]) {
-                train_some(job, run, kind, state, states, s);
-            }
-        }
-    }
-}
-
-/* Key by key: there are too many kinds. */
-static void train_each(const tn_table_job *job, tn_range run, scratch *s)
-{
-    const tn_keyset *keys = job->keys;
-    for (uint32_t k = run.from; k < run.to; k++) {
-        tn_row **row = &s->row[k - run.from];
-        batch one = batch_of(job, keys->group[k], state_of(job->t, *row));
-        one.group = tn_rules_group(job->t->rules, keys->key[k], keys->group[k]);
-        one.n = 1;
-        one.row = row;
-        one.at = keys->at + k;
-        one.show = keys->show + k;
-        one.norm2 = job->sums ? &s->norm2[k - run.from] : NULL;
-        if (one.updates || job->sums) {
-            train_segments(job, &one, s);
-        }
-    }
-}
-
-/* `mixed`: some key has no row, or perhaps one that waits. *sum: the squared norm, where it is
- * wanted, in the order of keys. */
+/* Trains the rows of a run. `mixed` as above. *sum: the squared norm, if it is wanted, in the order
+ * of keys. */
 static void train_run(const tn_table_job *job, tn_range run, bool mixed, scratch *s, double *sum)
 {
-    const tn_table *t = job->t;
+    const tn_keyset *keys = job->keys;
     const uint32_t n = run.to - run.from;
+    uint32_t kind[TN_LOOK_KEYS] = {WHOLE};
+    uint64_t left = UINT64_MAX >> (64 - n);
     if (job->sums) {
         memset(s->norm2, 0, n * sizeof *s->norm2);
     }
-    if (t->n_kinds > TN_KINDS_TOGETHER) {
-        train_each(job, run, s);
-    } else if (mixed) {
-        train_mixed(job, run, s);
-    } else {
-        train_whole(job, run, s);
+    if ((!mixed && job->t->alike) || find_kinds(job, run, mixed, s->row, kind) == 0) {
+        batch b = batch_of(job, run.from, kind[0]); /* as it nearly always is */
+        b.n = n;
+        b.row = s->row;
+        b.at = keys->at + run.from;
+        b.show = keys->show + run.from;
+        b.norm2 = job->sums ? s->norm2 : NULL;
+        train_batch(job, &b, s);
+        left = 0;
+    }
+    while (left != 0) {
+        left &= ~train_alike(job, run, kind, left, s);
     }
     for (uint32_t i = 0; job->sums && i < n; i++) {
         *sum += s->norm2[i];
     }
-}
-
-/* A row that was last touched on another day: its counts are those of today from now on. A day
- * before its last one changes nothing, and while a row waits its counts are kept whole. Returns the
- * stamp and day that it gets. */
-__attribute__((noinline)) static uint32_t age_row(const tn_table_job *job, uint32_t group,
-                                                  tn_row *row)
-{
-    const uint32_t last = tn_row_day(row);
-    const uint32_t day = job->push->day;
-    const double show = tn_row_count(row->show_high, row->show_low);
-    if (day < last) {
-        return (job->seen & ~(uint32_t)TN_ROW_DAY_MAX) | last;
-    }
-    if (show != 0 && !tn_row_waits(row)) {
-        const double factor = tn_decay_of(tn_life_of(job->t, group)->decay, day - last);
-        const double click = tn_row_count(row->click_high, row->click_low);
-        tn_row_set_count(show * factor, &row->show_high, &row->show_low);
-        tn_row_set_count(click * factor, &row->click_high, &row->click_low);
-    }
-    return job->seen;
-}
-
-/* Counts and the time of the last touch, which a push changes beside the weights. */
-static inline void touch_row(const tn_table_job *job, uint32_t k, tn_row *row)
-{
-    const tn_keyset *keys = job->keys;
-    uint32_t seen = job->seen;
-    if (__builtin_expect(((row->seen ^ seen) & TN_ROW_DAY_MAX) != 0, 0)) {
-        seen = age_row(job, keys->group[k], row);
-    }
-    double show = tn_row_count(row->show_high, row->show_low) + keys->show[k];
-    double click = tn_row_count(row->click_high, row->click_low) + keys->click[k];
-    tn_row_set_count(show, &row->show_high, &row->show_low);
-    tn_row_set_count(click, &row->click_high, &row->click_low);
-    row->seen = seen | (row->seen & TN_ROW_KEPT);
 }
 
 /* A row that is about to be updated, while changes are watched. */
@@ -356,29 +285,18 @@ static void note_change(tn_table *t, uint64_t key, tn_row *row)
     }
 }
 
-/* Before the rows of a run are updated; keys without one are counted in the filter. Returns whether
- * there are some. */
-static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *rows)
+/* Before the rows of a run are updated. */
+static void touch_rows(const tn_table_job *job, tn_range run, tn_row *const *row)
 {
-    bool lacks = false;
-    for (uint32_t k = run.from; k < run.to && job->t->filter.lines > 0; k++) {
-        if (rows[k - run.from] == NULL) {
-            tn_filter_fetch(job->t, job->keys->key[k], job->keys->group[k]);
+    for (uint32_t k = run.from; k < run.to && job->watched; k++) {
+        if (row[k - run.from] != NULL) {
+            note_change(job->t, job->keys->key[k], row[k - run.from]);
         }
     }
-    for (uint32_t k = run.from; k < run.to; k++) {
-        tn_row *row = rows[k - run.from];
-        if (row == NULL) {
-            tn_filter_add(job->t, job->keys->key[k], job->keys->group[k], job->keys->show[k]);
-            lacks = true;
-            continue;
-        }
-        if (job->watched) {
-            note_change(job->t, job->keys->key[k], row);
-        }
-        touch_row(job, k, row);
-    }
-    return lacks;
+    tn_policy_rows rows = tn_policy_rows_of(job->t, job->keys, run, row);
+    rows.seen = job->seen;
+    rows.day = job->push->day;
+    (void)tn_ask_any(TN_ON_PUSH, &rows);
 }
 
 /* ---- tiles ---- */
@@ -386,9 +304,9 @@ static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *row
 /* Returns how many of n rows, from the first on, have its rules and its segments. */
 static uint32_t count_alike(const tn_table *t, uint32_t n, tn_row *const *row)
 {
-    const uint32_t kind = tn_kind_of(t, tn_row_group(*row));
+    const uint32_t kind = t->kind[tn_row_group(*row)];
     uint32_t alike = 1;
-    while (alike < n && tn_kind_of(t, tn_row_group(row[alike])) == kind &&
+    while (alike < n && t->kind[tn_row_group(row[alike])] == kind &&
            tn_row_waits(row[alike]) == tn_row_waits(*row)) {
         alike++;
     }
@@ -468,9 +386,11 @@ static void train_tile(void *arg, uint32_t tile)
     }
     for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, t->look_keys); i++) {
         const tn_range run = tn_look_run(t, all, i);
-        look_up(job, run, s.row);
-        const bool lacks = job->updates && touch_rows(job, run, s.row);
-        train_run(job, run, lacks || t->admits, &s, &sum);
+        const uint64_t lacks = look_up(job, run, s.row);
+        if (job->updates) {
+            touch_rows(job, run, s.row);
+        }
+        train_run(job, run, (job->updates && lacks != 0) || t->admits, &s, &sum);
     }
     job->norm2[tile] = sum + (t->sweeps ? sweep(job, tile) : 0);
     if (t->room[0].bytes > 0 && job->updates) {

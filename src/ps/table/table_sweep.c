@@ -13,7 +13,7 @@
  */
 #include "base/core/alloc.h"
 #include "base/thread/team.h"
-#include "ps/table/table_admission.h"
+#include "ps/table/lifecycle.h"
 #include "ps/table/tabledef.h"
 
 enum {
@@ -51,21 +51,8 @@ static void note_removed(tn_table *t, uint32_t partition, uint64_t n, bool shrun
 typedef struct sweeping {
     tn_table *t;
     uint32_t day;
-    bool expires;         /* rows of some group may */
     tn_group_rows *count; /* per tile and group */
 } sweeping;
-
-static double norm2_of(const tn_plan *plan, const tn_row *row)
-{
-    double sum = 0;
-    for (uint32_t s = 0; s < plan->n_segments; s++) {
-        const float *w = row->data + plan->segment[s].w;
-        for (uint32_t i = 0; i < plan->segment[s].dim; i++) {
-            sum += (double)w[i] * (double)w[i];
-        }
-    }
-    return sum;
-}
 
 /* Weights that are not 0. */
 static uint32_t nonzero_of(const tn_plan *plan, const tn_row *row)
@@ -81,42 +68,53 @@ static uint32_t nonzero_of(const tn_plan *plan, const tn_row *row)
     return n;
 }
 
-static bool has_expired(const sweeping *x, const tn_row *row, uint32_t group)
+/* Removes the rows of a run that leave, and counts the others. From the last one on: one that takes
+ * the place of another has been looked at. Returns how many leave. */
+static uint64_t sweep_run(const sweeping *x, uint32_t partition, uint32_t form, tn_range run,
+                          tn_group_rows *count)
 {
-    const tn_lifecycle *life = tn_life_of(x->t, group);
-    if (!x->expires || !tn_lifecycle_expires(life)) {
-        return false;
+    tn_row_store *store = &x->t->partition[partition].store[form];
+    tn_row *row[TN_LOOK_KEYS];
+    uint16_t group[TN_LOOK_KEYS];
+    const tn_policy_rows rows = {.t = x->t,
+                                 .n = run.to - run.from,
+                                 .group = group,
+                                 .row = row,
+                                 .day = x->day,
+                                 .partition = partition};
+    for (uint32_t i = 0; i < rows.n; i++) {
+        row[i] = tn_slab_at(&store->slab, run.from + i);
+        group[i] = tn_row_group(row[i]);
     }
-    const tn_row_view view = tn_view_of(x->t, 0, row);
-    const uint32_t days = tn_days_since(view.last_seen, x->day);
-    const double norm2 = tn_row_waits(row)         ? (double)INFINITY
-                         : isnan(life->norm_below) ? 0
-                                                   : norm2_of(tn_plan_of(x->t, group), row);
-    return tn_row_has_expired(life, days, tn_score_of(life, &view, x->day),
-                              view.show * tn_decay_of(life->decay, days), norm2);
+    const uint64_t leave = tn_ask_any(TN_ON_SWEEP, &rows);
+    uint64_t n = 0;
+    for (uint32_t i = rows.n; i-- > 0;) {
+        tn_group_rows *of = &count[group[i]];
+        if ((leave >> i & 1) != 0) {
+            tn_row_remove(x->t, partition, store, run.from + i, false);
+            of->expired++;
+            n++;
+        } else {
+            of->rows++;
+            of->waiting += tn_row_waits(row[i]);
+            of->bytes += store->slab.stride;
+            of->nonzero += nonzero_of(&x->t->plan[form], row[i]);
+        }
+    }
+    return n;
 }
 
-/* From the last row on: one that takes the place of another has been looked at. */
 static uint64_t sweep_store(const sweeping *x, uint32_t partition, uint32_t form,
                             tn_group_rows *count)
 {
-    const tn_plan *plan = &x->t->plan[form];
-    tn_row_store *store = &x->t->partition[partition].store[form];
+    const tn_slab *slab = &x->t->partition[partition].store[form].slab;
     uint64_t n = 0;
-    for (uint32_t number = store->slab.n_rows; number-- > 0;) {
-        const tn_row *row = tn_slab_at(&store->slab, number);
-        const uint32_t group = tn_row_group(row);
-        __builtin_prefetch(tn_slab_at(&store->slab, number > AHEAD ? number - AHEAD : 0));
-        if (has_expired(x, row, group)) {
-            tn_row_remove(x->t, partition, store, number, false);
-            count[group].expired++;
-            n++;
-        } else {
-            count[group].rows++;
-            count[group].waiting += tn_row_waits(row);
-            count[group].bytes += store->slab.stride;
-            count[group].nonzero += nonzero_of(plan, row);
+    for (uint32_t from, to = slab->n_rows; to > 0; to = from) {
+        from = to > TN_LOOK_KEYS ? to - TN_LOOK_KEYS : 0;
+        for (uint32_t i = from > TN_LOOK_KEYS ? from - TN_LOOK_KEYS : 0; i < from; i++) {
+            __builtin_prefetch(tn_slab_at(slab, i));
         }
+        n += sweep_run(x, partition, form, (tn_range){from, to}, count);
     }
     return n;
 }
@@ -139,14 +137,20 @@ static void sweep_tile(void *arg, uint32_t tile)
             tn_row_store_shrink(&part->store[r], &t->pages);
         }
         note_removed(t, p, n, true); /* chunks may be gone that had rows which became whole */
-        tn_filter_age(t, p);
+        (void)tn_ask_any(TN_ON_SWEEP, &(tn_policy_rows){.t = t, .day = x->day, .partition = p});
         pthread_mutex_unlock(&part->lock);
     }
 }
 
-void tn_table_set_lifecycle(tn_table *t, const tn_lifecycle *life)
+void tn_group_rows_sum(tn_group_rows *sum, const tn_group_rows *more)
 {
-    memcpy(t->life, life, t->layout->n_groups * sizeof *life);
+    sum->rows += more->rows;
+    sum->waiting += more->waiting;
+    sum->bytes += more->bytes;
+    sum->nonzero += more->nonzero;
+    sum->expired += more->expired;
+    sum->evicted += more->evicted;
+    sum->admitted += more->admitted;
 }
 
 tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows *out,
@@ -155,23 +159,18 @@ tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows
     TN_ASSERT(day <= TN_ROW_DAY_MAX);
     const uint32_t n = t->layout->n_groups;
     sweeping x = {.t = t, .day = day};
-    for (uint32_t g = 0; g < n; g++) {
-        x.expires = x.expires || tn_lifecycle_expires(tn_life_of(t, g));
-    }
     TN_TRY(TN_ALLOC(x.count, (size_t)TN_TABLE_TILES * n + 1, "counts of rows", err));
     tn_row_positions_forget(&t->positions);
     tn_team_run(team, TN_TABLE_TILES, sweep_tile, &x);
     for (uint32_t g = 0; g < n; g++) {
-        out[g] = (tn_group_rows){.evicted = atomic_exchange(&t->evicted_of[g], 0),
-                                 .admitted = atomic_exchange(&t->admitted_of[g], 0)};
+        out[g] = (tn_group_rows){.evicted = atomic_exchange(&t->moves[g].evicted, 0),
+                                 .admitted = atomic_exchange(&t->moves[g].admitted, 0)};
         for (uint32_t tile = 0; tile < TN_TABLE_TILES; tile++) {
-            out[g].rows += x.count[(size_t)tile * n + g].rows;
-            out[g].waiting += x.count[(size_t)tile * n + g].waiting;
-            out[g].bytes += x.count[(size_t)tile * n + g].bytes;
-            out[g].nonzero += x.count[(size_t)tile * n + g].nonzero;
-            out[g].expired += x.count[(size_t)tile * n + g].expired;
+            tn_group_rows_sum(&out[g], &x.count[(size_t)tile * n + g]);
         }
-        t->expired += out[g].expired;
+        t->swept.expired += out[g].expired;
+        t->swept.evicted += out[g].evicted;
+        t->swept.admitted += out[g].admitted;
     }
     tn_free(x.count);
     return TN_OK;
@@ -184,7 +183,7 @@ tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows
 static uint64_t order_of(const tn_table *t, uint32_t p, const tn_row *row, uint32_t day)
 {
     const tn_row_view view = tn_view_of(t, tn_row_key(row, p), row);
-    const double exact = tn_score_of(tn_life_of(t, view.group), &view, day);
+    const double exact = tn_score_of(tn_lifecycle_of(&t->options, view.group), &view, day);
     const float score = exact > 0 ? (float)exact : 0;
     uint32_t bits;
     memcpy(&bits, &score, sizeof bits);
@@ -301,7 +300,7 @@ static uint32_t evict_up_to(tn_table *t, uint32_t p, tn_range stores, const uint
         for (uint32_t number = store->slab.n_rows; number-- > 0;) {
             if (order[--n] <= most) {
                 const uint32_t group = tn_row_group(tn_slab_at(&store->slab, number));
-                atomic_fetch_add_explicit(&t->evicted_of[group], 1, memory_order_relaxed);
+                atomic_fetch_add_explicit(&t->moves[group].evicted, 1, memory_order_relaxed);
                 tn_row_remove(t, p, store, number, false);
                 removed++;
             }
@@ -324,7 +323,6 @@ static void evict_partition(tn_table *t, uint32_t p, bool waits, uint32_t day)
         const uint64_t most = select_one(order + n, listed, (n - 1) / EVICT_SHARE);
         const uint32_t removed = evict_up_to(t, p, stores, order, listed, most);
         note_removed(t, p, removed, false);
-        atomic_fetch_add(&t->evicted, removed);
         tn_free(order);
     }
 }

@@ -49,51 +49,10 @@ static const tn_field run_fields[] = {
     TN_FIELD_END,
 };
 
-static const tn_field bloom_fields[] = {
-    TN_FIELD_U64(tn_filter_opts, keys, "100M", 1024, 1e12, "keys",
-                 "that wait at a time; with a tenth more its counts are halved at a sweep"),
-    TN_FIELD_F64(tn_filter_opts, error, "1e-3", 1e-9, 0.5, "",
-                 "share of new keys that count too much by then"),
-    TN_FIELD_END,
-};
-static const tn_field exact_fields[] = {TN_FIELD_END};
-static const tn_choice filter_exact = {
-    .name = "exact", .help = "24 bytes a key that waits, and its index", .fields = exact_fields};
-const tn_choice tn_filter_bloom = {
-    .name = "bloom",
-    .help = "a counting Bloom filter: counts may be too high, never too low; threshold to 255",
-    .fields = bloom_fields,
-    .size = sizeof(tn_filter_opts)};
-static const tn_choice *const filters[] = {&filter_exact, &tn_filter_bloom, NULL};
-
-const tn_field tn_admission_fields[] = {
-    TN_FIELD_U32(tn_admission_opts, threshold, "0", 0, 1e9, "occurrences",
-                 "in earlier steps, from which on a key gets a whole row"),
-    TN_FIELD_F64(tn_admission_opts, probability, "1", 0, 1, "",
-                 "with which it gets it then, drawn in each step"),
-    TN_FIELD_VARIANT(tn_admission_opts, filter, "exact", filters, "how keys that wait are counted"),
-    TN_FIELD_STRS(tn_admission_opts, uses, "~",
-                  "embedding inputs that wait, as [deep]; others learn at once; ~: all"),
-    TN_FIELD_BOOL(tn_admission_opts, l1_shrk, "false",
-                  "they wait, and read as zeros, while the weights of all other inputs are 0"),
-    TN_FIELD_END,
-};
-
-static const char *const combine_words[] = {"or", "and", NULL};
-
-const tn_field tn_expiry_fields[] = {
-    TN_FIELD_F64(tn_expiry_opts, ttl_days, "~", 0, TN_DAY_MAX, "days",
-                 "not seen for more of them (run.day)"),
-    TN_FIELD_F64(tn_expiry_opts, score_below, "~", 0, 1e30, "",
-                 "click * clicks + non_click * the rest, decayed, is less"),
-    TN_FIELD_F64(tn_expiry_opts, show_below, "~", 0, 1e30, "occurrences", "decayed, are fewer"),
-    TN_FIELD_F64(tn_expiry_opts, norm_below, "~", 0, 1e30, "", "L2 norm of its weights is less"),
-    TN_FIELD_CHOICE(tn_expiry_opts, combine, "or", combine_words,
-                    "a row leaves when one of these holds that are given, or all of them"),
-    TN_FIELD_F64(tn_expiry_opts, click, "1", 0, 1e6, "", "weight of clicks in a row's score"),
-    TN_FIELD_F64(tn_expiry_opts, non_click, "0.1", 0, 1e6, "", "weight of other occurrences"),
-    TN_FIELD_END,
-};
+/* Defines the options of a row policy (ps/table/row_policy.h). */
+#define ROW_POLICY(name, about)                                                                    \
+    TN_FIELD_APART(#name, offsetof(tn_embedding_opts, rows.of[TN_POLICY_##name]),                  \
+                   tn_row_options_##name, about)
 
 static const tn_field embedding_fields[] = {
     TN_FIELD_U32(tn_embedding_opts, dim, "8", 1, TN_DIM_MAX, "floats", "width of a slot's vector"),
@@ -103,12 +62,10 @@ static const tn_field embedding_fields[] = {
     TN_FIELD_CHOICE(
         tn_embedding_opts, missing, "zero", missing_words,
         "a key without a row outside training: left out of its slot, or as it would begin"),
-    TN_FIELD_TABLE(tn_embedding_opts, admission, tn_admission_opts, tn_admission_fields,
-                   "when a key gets a row"),
+    ROW_POLICY(admission, "when a key gets a row"),
     TN_FIELD_F64(tn_embedding_opts, decay, "0.98", 0, 1, "",
                  "what is left of a row's counts after a day of run.day"),
-    TN_FIELD_TABLE(tn_embedding_opts, expiry, tn_expiry_opts, tn_expiry_fields,
-                   "when a row leaves, at the end of an epoch"),
+    ROW_POLICY(expiry, "when a row leaves, at the end of an epoch"),
     TN_FIELD_BOOL(tn_embedding_opts, cvm, "false",
                   "show and click of keys before the batch as inputs, beside the numbers"),
     TN_FIELD_SIZEW(tn_embedding_opts, memory, "auto", 1e5, 0x1p50, memory_words,
@@ -294,14 +251,7 @@ const tn_field tn_run_fields[] = {
     TN_FIELD_TABLE(tn_run, log, tn_log_opts, log_fields, "what is shown and kept"),
     TN_FIELD_TABLE(tn_run, export, tn_export_opts, export_fields, "what serving gets"),
 #define TN_SECTION(name, about)                                                                    \
-    {.kind = TN_KIND_TABLE,                                                                        \
-     .key = #name,                                                                                 \
-     .offset = offsetof(tn_run, section) + SECTION_##name * sizeof(void *),                        \
-     .fallback = "{}",                                                                             \
-     .unit = "",                                                                                   \
-     .help = (about),                                                                              \
-     .table = tn_section_##name,                                                                   \
-     .apart = true},
+    TN_FIELD_APART(#name, offsetof(tn_run, section[SECTION_##name]), tn_section_##name, about),
 #include "train/config/sections.def"
 #undef TN_SECTION
     TN_FIELD_END,

@@ -8,6 +8,7 @@
 
 #include "config/values.h"
 #include "io/schema/dataopts.h"
+#include "ps/table/row_policy.h"
 
 typedef struct tn_text tn_text; /* base/core/text.h */
 
@@ -17,23 +18,6 @@ typedef struct tn_run_opts {
     bool deterministic;
     const char *day; /* tn_day_read (train/config/days.h) */
 } tn_run_opts;
-
-/* When a key gets a whole row (ps/table/lifecycle.h, tn_admission). */
-typedef struct tn_admission_opts {
-    uint32_t threshold;
-    double probability;
-    tn_variant filter; /* exact bloom: tn_filter_opts */
-    tn_strs uses;      /* embedding inputs that wait; n 0: all */
-    bool l1_shrk;
-} tn_admission_opts;
-
-typedef struct tn_filter_opts {
-    uint64_t keys; /* number of waiting keys that it is made for */
-    double error;
-} tn_filter_opts;
-
-extern const tn_choice tn_filter_bloom;
-extern const tn_field tn_admission_fields[]; /* also of slots.NAME.admission */
 
 /* The rule of rows where nothing else is said; measured: docs/models.md, Defaults. */
 #define TN_ROW_RULE TN_ROW_RULE_OF("0.1")
@@ -45,24 +29,15 @@ extern const tn_field tn_admission_fields[]; /* also of slots.NAME.admission */
 
 enum { TN_FULL_STOP, TN_FULL_EVICT }; /* on_full */
 
-/* When a row leaves; NAN: a bound that is not asked for. */
-typedef struct tn_expiry_opts {
-    double ttl_days, score_below, show_below, norm_below;
-    uint32_t combine;        /* or and */
-    double click, non_click; /* weights of the score */
-} tn_expiry_opts;
-
-extern const tn_field tn_expiry_fields[]; /* also of slots.NAME.expiry */
 enum { TN_RESET_NEVER, TN_RESET_EPOCH };
 
 typedef struct tn_embedding_opts {
     uint32_t dim;
     const tn_tree *pool; /* sum mean sqrtn max concat(k) */
     const tn_tree *init;
-    uint32_t missing; /* zero init */
-    tn_admission_opts admission;
-    double decay; /* share of show and click that is left after a day */
-    tn_expiry_opts expiry;
+    uint32_t missing;    /* zero init */
+    tn_row_options rows; /* the options of row policies that slots begin with */
+    double decay;        /* share of show and click that is left after a day */
     bool cvm;
     uint64_t memory;  /* bytes, TN_MEMORY_AUTO or TN_MEMORY_NONE */
     uint32_t on_full; /* stop evict */

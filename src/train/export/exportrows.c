@@ -12,6 +12,7 @@
 #include "dict/dictwrite.h"
 #include "io/schema/schema.h"
 #include "ps/optim/rule.h"
+#include "ps/policy/admission.h"
 #include "ps/snapshot/manifest.h"
 #include "ps/table/lifecycle.h"
 #include "train/begin/import.h"
@@ -27,7 +28,7 @@
 static bool is_kept(const tn_export_rows *r, const tn_row_view *row)
 {
     double least = r->plan->run->export.min_score;
-    const tn_lifecycle *life = &r->plan->rules->life[row->group];
+    const tn_lifecycle *life = tn_lifecycle_of(r->plan->rules->rows, row->group);
     return isnan(least) || tn_score_of(life, row, r->day) >= least;
 }
 
@@ -272,7 +273,7 @@ static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
     const uint32_t *places = waits ? w->from->at_waiting : w->from->at;
     tn_dict_entry entry = {.key = row->key,
                            .group = row->group,
-                           .present = tn_table_read_segments(rows->table, row),
+                           .present = tn_admission_segments(rows->table, row),
                            .values = row->data,
                            .at = places + (size_t)record * TN_SEGMENTS_MAX};
     uint32_t at[TN_SEGMENTS_MAX];
@@ -281,8 +282,8 @@ static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
         memcpy(at, entry.at, r->n_segments * sizeof *at);
         memcpy(w->with_counts, row->data, row->n_floats * sizeof *row->data);
         at[r->n_segments] = row->n_floats;
-        tn_net_counts(&rows->plan->rules->life[row->group], row, rows->day, r->raw_show,
-                      w->with_counts + row->n_floats);
+        tn_net_counts(tn_lifecycle_of(rows->plan->rules->rows, row->group), row, rows->day,
+                      r->raw_show, w->with_counts + row->n_floats);
         entry.present |= (uint16_t)(1U << r->n_segments);
         entry.values = w->with_counts;
         entry.at = at;
@@ -613,7 +614,7 @@ static tn_status print_row(void *arg, const tn_row_view *row, tn_error *err)
     dump_hand *h = arg;
     const dump_job *j = h->job;
     const bool states = j->rows->plan->run->export.state; /* the file restores rows exactly */
-    const uint16_t present = states ? row->present : tn_table_read_segments(j->rows->table, row);
+    const uint16_t present = states ? row->present : tn_admission_segments(j->rows->table, row);
     if (!is_kept(j->rows, row) || (present == 0 && !states)) {
         return TN_OK;
     }

@@ -87,10 +87,11 @@ void tn_met_add_reader(tn_met *m, tn_reader *reader, uint32_t parts)
 
 tn_held tn_held_of(const tn_table *t)
 {
-    return (tn_held){.created = tn_table_created(t),
-                     .admitted = tn_table_admitted(t),
+    const tn_table_totals total = tn_table_total(t);
+    return (tn_held){.created = total.created,
+                     .admitted = total.admitted,
                      .rows = tn_table_rows(t),
                      .bytes = tn_table_bytes(t),
-                     .expired = tn_table_expired(t),
-                     .evicted = tn_table_evicted(t)};
+                     .expired = total.expired,
+                     .evicted = total.evicted};
 }

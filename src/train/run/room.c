@@ -65,19 +65,20 @@ const tn_module tn_module_memory_cap = {
 static tn_status sweep_rows(tn_run_now *now, tn_error *err)
 {
     const tn_epoch *e = now->epoch;
-    const uint32_t day = now->worker->day;
+    const tn_worker *w = now->worker;
+    const uint32_t day = w->day;
     const uint32_t n = now->plan->layout->n_groups;
     const double begin = tn_clock_s();
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_report_sweep swept = {
         .day = day, .groups = TN_NEW_ARRAY(arena, tn_group_rows, n + 1), .state = now->state};
     TN_ASSERT(e->data == NULL);
-    tn_status status = tn_rows_sweep(now->worker, day, swept.groups, err);
+    tn_status status = tn_table_sweep(w->shard.table, w->team, day, swept.groups, err);
     if (status == TN_OK) {
         status = e->ranks.ops->sweep(e->ranks.self, day, swept.groups, n, err);
     }
     swept.seconds = tn_clock_s() - begin;
-    swept.aged = tn_table_aged(now->worker->shard.table);
+    swept.aged = tn_table_total(w->shard.table).aged;
     if (status == TN_OK) {
         status = tn_report_swept(now->report, &swept, err);
     }

@@ -120,7 +120,7 @@ void tn_memory_cap_begin(tn_memory_cap *m)
     m->rows = m->rows_most;
     m->most = 0;
     m->steps = m->w->steps;
-    m->created = tn_table_made(m->w->shard.table);
+    m->created = tn_table_total(m->w->shard.table).made;
 }
 
 /* As many as in one of the last steps. */
@@ -129,7 +129,7 @@ static void expect_rows(tn_memory_cap *m)
     if (m->w->steps == m->steps) {
         return;
     }
-    const uint64_t created = tn_table_made(m->w->shard.table);
+    const uint64_t created = tn_table_total(m->w->shard.table).made;
     const uint64_t now = created - m->created;
     const uint64_t before = m->most - m->most / FORGET;
     m->most = before > now ? before : now;

@@ -14,9 +14,8 @@
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "ps/shard/ownership.h"
-#include "ps/table/lifecycle.h"
 #include "train/config/run.h"
-#include "train/step/admission_plan.h"
+#include "train/step/policy_plan.h"
 #include "train/step/value_sizes.h"
 
 #include <math.h>
@@ -177,60 +176,6 @@ static void resolve(const resolver *r, const tn_segment *segment, const tn_slot_
     };
 }
 
-typedef bool tn_slot_says(const tn_slot_opts *o);
-
-static bool changes_life(const tn_slot_opts *o)
-{
-    return !tn_tree_is_null(o->expiry) || !isnan(o->decay);
-}
-
-static bool changes_admission(const tn_slot_opts *o)
-{
-    return !tn_tree_is_null(o->admission);
-}
-
-static bool changes_rule(const tn_slot_opts *o)
-{
-    return !tn_tree_is_null(o->optimizer) || !tn_tree_is_null(o->init) || !isnan(o->lr) ||
-           !isnan(o->l2);
-}
-
-static const tn_slot_opts *opts_of(const tn_run *run, const char *slot)
-{
-    const tn_slot_opts *all = run->slots.item;
-    for (uint32_t k = 0; k < run->slots.n; k++) {
-        if (strcmp(all[k].name, slot) == 0) {
-            return &all[k];
-        }
-    }
-    return NULL; /* a slot that the format made */
-}
-
-/* The entry of `slots:` that says something of a share group; NULL: none. Two of one group are a
- * fault. */
-static const tn_slot_opts *group_override(const tn_run *run, const tn_features *features,
-                                          uint32_t group, tn_slot_says *says, tn_diag *diag)
-{
-    const tn_slot_opts *found = NULL;
-    for (const tn_model_slot *s = features->slot; s < features->slot + features->n_slots; s++) {
-        const tn_slot_opts *o = s->group == group ? opts_of(run, s->name) : NULL;
-        if (o == NULL || !says(o)) {
-            continue;
-        }
-        if (found != NULL && diag != NULL) {
-            const tn_slot_opts *all = run->slots.item;
-            tn_diag_error(diag, &run->slots.tree[o - all]->at,
-                          "slots '%s' and '%s' share vectors, so only one may set %s", found->name,
-                          o->name,
-                          says == changes_rule   ? "optimizer, lr, l2 or init"
-                          : says == changes_life ? "decay or expiry"
-                                                 : "admission");
-        }
-        found = o;
-    }
-    return found;
-}
-
 static tn_rule dense_rule(const tn_run *run, const tn_binder *b)
 {
     const tn_variant *v = &run->train.optimizer;
@@ -252,59 +197,17 @@ static tn_rule dense_rule(const tn_run *run, const tn_binder *b)
     };
 }
 
-/* A bound or a weight of a slot, where it says one, else that of all. */
-static double own_or(const tn_tree *own, const char *key, double value, double common)
-{
-    return own != NULL && tn_tree_get(own, key) != NULL ? value : common;
-}
-
-static tn_lifecycle life_of(const tn_run *run, const tn_slot_opts *slot, const tn_binder *b)
-{
-    const tn_embedding_opts *e = &run->embedding;
-    const tn_expiry_opts *all = &e->expiry;
-    const tn_tree *tree = slot != NULL && !tn_tree_is_null(slot->expiry) ? slot->expiry : NULL;
-    tn_expiry_opts own = *all;
-    if (tree != NULL) {
-        tn_fields_bind(b, tn_expiry_fields, tree, &own);
-    }
-    return (tn_lifecycle){
-        .decay = slot != NULL && !isnan(slot->decay) ? slot->decay : e->decay,
-        .click_weight = own_or(tree, "click", own.click, all->click),
-        .non_click_weight = own_or(tree, "non_click", own.non_click, all->non_click),
-        .ttl_days = own_or(tree, "ttl_days", own.ttl_days, all->ttl_days),
-        .score_below = own_or(tree, "score_below", own.score_below, all->score_below),
-        .show_below = own_or(tree, "show_below", own.show_below, all->show_below),
-        .norm_below = own_or(tree, "norm_below", own.norm_below, all->norm_below),
-        .all = own_or(tree, "combine", own.combine, all->combine) != 0,
-    };
-}
-
-/* Returns the lifecycle of each group of the layout. */
-static const tn_lifecycle *resolve_lives(const tn_model_plan *p,
-                                         const tn_group_admission *admission, const tn_binder *b)
-{
-    const tn_layout *layout = p->layout;
-    tn_lifecycle *life = TN_NEW_ARRAY(b->arena, tn_lifecycle, layout->n_groups + 1);
-    for (uint32_t g = 0; g < layout->n_groups; g++) {
-        life[g] = life_of(p->run, group_override(p->run, p->features, g, changes_life, b->diag), b);
-        life[g].admission =
-            tn_admission_rule(&admission[g], tn_record_of(layout, g), p->missing_init[g], b);
-    }
-    return life;
-}
-
 /* The rules of all rows and of the dense vector; part of tn_model_plan_new. NULL: faults. */
-static const tn_rules *resolve_rules(const tn_model_plan *p, const tn_group_admission *admission,
+static const tn_rules *resolve_rules(const tn_model_plan *p, const tn_row_options *policies,
                                      const tn_binder *b)
 {
     const tn_run *run = p->run;
-    const tn_features *features = p->features;
     const tn_layout *layout = p->layout;
     resolver r = {.run = run, .inputs = p->inputs, .b = b};
     tn_rule *rule = TN_NEW_ARRAY(b->arena, tn_rule, (size_t)layout->n_groups * TN_SEGMENTS_MAX);
     check_segments(run->train.sparse, p->inputs, b);
     for (uint32_t g = 0; g < layout->n_groups; g++) {
-        const tn_slot_opts *slot = group_override(run, features, g, changes_rule, b->diag);
+        const tn_slot_opts *slot = tn_group_slot(run, p->schema, g, NULL, b->diag);
         const tn_record *record = tn_record_of(layout, g);
         for (uint32_t s = 0; s < record->n_segments; s++) {
             resolve(&r, &record->segment[s], slot, &rule[g * TN_SEGMENTS_MAX + s]);
@@ -314,11 +217,11 @@ static const tn_rules *resolve_rules(const tn_model_plan *p, const tn_group_admi
     *rules = (tn_rules){
         .layout = layout,
         .rule = rule,
-        .life = resolve_lives(p, admission, b),
-        .filter = tn_admission_filter(admission, layout->n_groups, b),
+        .rows = policies,
         .dense = dense_rule(run, b),
         .clip_global = isnan(run->train.clip.global) ? (double)INFINITY : run->train.clip.global,
     };
+    tn_policy_options_check(run, p->schema, policies, layout, p->missing_init, b);
     tn_value_sizes_apply(run->train.value_sizes, p->schema, b, rules);
     return b->diag->n_errors == 0 ? rules : NULL;
 }
@@ -346,14 +249,11 @@ static void read_slot(const tn_schema *schema, const tn_slot_spec *spec, const t
     }
 }
 
-/* *admission: the words of each group. */
 static const tn_features *make_features(const tn_schema *schema, const tn_run *run,
-                                        const tn_group_admission **admission, const tn_binder *b)
+                                        tn_row_options *policies, const tn_binder *b)
 {
     tn_features *f = TN_NEW(b->arena, tn_features);
-    tn_group_admission *words = TN_NEW_ARRAY(b->arena, tn_group_admission, schema->n_groups + 1);
     tn_group_waits *waits = TN_NEW_ARRAY(b->arena, tn_group_waits, schema->n_groups + 1);
-    *admission = words;
     tn_model_slot *slot = TN_NEW_ARRAY(b->arena, tn_model_slot, schema->n_slots);
     for (uint32_t i = 0; i < schema->n_slots; i++) {
         read_slot(schema, schema->slot[i], run, b, &slot[i]);
@@ -379,10 +279,9 @@ static const tn_features *make_features(const tn_schema *schema, const tn_run *r
         .waits = waits,
     };
     for (uint32_t g = 0; g < schema->n_groups; g++) {
-        class[g] = group_override(run, f, g, changes_rule, NULL) != NULL ? g + 1 : 0;
-        words[g] = tn_admission_of(run, group_override(run, f, g, changes_admission, b->diag), b);
-        waits[g] = tn_admission_waits(&words[g]);
+        class[g] = tn_group_slot(run, schema, g, NULL, NULL) != NULL ? g + 1 : 0;
     }
+    tn_policy_options_make(run, schema, b, policies, waits);
     return f;
 }
 
@@ -454,8 +353,8 @@ static void map_slots(tn_model_plan *p, const tn_binder *b)
 static void draw(tn_model_plan *p, const tn_binder *b)
 {
     const tn_model_common *common = p->run->model.shared;
-    const tn_group_admission *admission = NULL;
-    p->features = make_features(p->schema, p->run, &admission, b);
+    tn_row_options *policies = TN_NEW(b->arena, tn_row_options);
+    p->features = make_features(p->schema, p->run, policies, b);
     if (!tn_init_read(common->init, b->diag, &p->dense_init) || b->diag->n_errors > 0) {
         return;
     }
@@ -466,7 +365,7 @@ static void draw(tn_model_plan *p, const tn_binder *b)
         return;
     }
     map_slots(p, b);
-    p->rules = resolve_rules(p, admission, b);
+    p->rules = resolve_rules(p, policies, b);
 }
 
 tn_status tn_model_plan_new(const tn_model_plan **out, const tn_run *run, const tn_binder *b,

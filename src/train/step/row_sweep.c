@@ -2,10 +2,9 @@
 #include "train/step/row_sweep.h"
 
 #include "ps/optim/rule.h"
-#include "ps/table/lifecycle.h"
+#include "ps/table/row_policy.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
-#include "train/step/worker.h"
 
 #include <string.h>
 
@@ -13,28 +12,11 @@ enum { NUMBERS = 7 };
 
 bool tn_rows_come_and_go(const tn_model_plan *plan)
 {
-    bool may = plan->run->embedding.on_full == TN_FULL_EVICT;
-    for (uint32_t g = 0; g < plan->layout->n_groups; g++) {
-        may = may || tn_lifecycle_expires(&plan->rules->life[g]) ||
-              tn_record_of(plan->layout, g)->waits != 0;
+    uint32_t moments = 0;
+    for (uint32_t i = 0; i < TN_ROW_POLICIES; i++) {
+        moments |= tn_row_policy_moments(tn_row_policies[i], plan->rules->rows, plan->layout);
     }
-    return may;
-}
-
-tn_status tn_rows_sweep(tn_worker *w, uint32_t day, tn_group_rows *out, tn_error *err)
-{
-    return tn_table_sweep(w->shard.table, w->team, day, out, err);
-}
-
-void tn_group_rows_sum(tn_group_rows *sum, const tn_group_rows *more)
-{
-    sum->rows += more->rows;
-    sum->waiting += more->waiting;
-    sum->bytes += more->bytes;
-    sum->nonzero += more->nonzero;
-    sum->expired += more->expired;
-    sum->evicted += more->evicted;
-    sum->admitted += more->admitted;
+    return plan->run->embedding.on_full == TN_FULL_EVICT || (moments >> TN_ON_SWEEP & 1) != 0;
 }
 
 void tn_group_rows_pack(const tn_group_rows *groups, uint32_t n, tn_text *out)

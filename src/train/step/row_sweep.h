@@ -2,7 +2,7 @@
  * that are there are counted.
  *
  *     if (tn_rows_come_and_go(plan))
- *         TN_TRY(tn_rows_sweep(worker, day, groups, err));     groups[n_groups]
+ *         TN_TRY(tn_table_sweep(table, team, day, groups, err));     groups[n_groups]
  *
  * Every rank does so with the rows that it owns, while all pause; counts of ranks add up.
  */
@@ -12,17 +12,10 @@
 #include "ps/table/table.h"
 
 typedef struct tn_model_plan tn_model_plan;
-typedef struct tn_worker tn_worker;
 
 /* Whether rows of some slot expire, leave a full table, or wait for admission. Else there is
  * nothing to sweep. */
 bool tn_rows_come_and_go(const tn_model_plan *plan);
-
-/* Removes the rows of the worker's table that expire on `day`, as tn_table_sweep does. out: one per
- * group. */
-tn_status tn_rows_sweep(tn_worker *w, uint32_t day, tn_group_rows *out, tn_error *err) TN_MUST_USE;
-
-void tn_group_rows_sum(tn_group_rows *sum, const tn_group_rows *more);
 
 /* Counts of n groups as bytes, and added to those of another rank. False: not so many. */
 void tn_group_rows_pack(const tn_group_rows *groups, uint32_t n, tn_text *out);
