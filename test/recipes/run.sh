@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh - shows that the recipes of docs/extending.md are whole: adds an operator, a layer, a model, a format, an
-# optimizer, a loss, a metric, a launcher and a part of a run to a copy of the committed tree, each with the files and rows that its recipe names and no
+# optimizer, a loss, a row policy, a metric, a launcher and a part of a run to a copy of the committed tree, each with the files and rows that its recipe names and no
 # others, says how many files each touched, and runs the gates and the tests of the lists there.
 #
 #     test/recipes/run.sh          in build/recipes, some minutes; `make nightly STEPS=recipes`
@@ -82,6 +82,15 @@ row docs/numerics.md '^| `huber` |' '| `quantile` | (1 - q) e above y, -q e belo
 row docs/training.md '^| `mae`, `huber` |' '| `quantile` | numbers | numbers | of a quantile of them | mae (watched), label_mean, prediction_mean |'
 done_with loss
 
+cp "$parts/once.c" src/ps/policy/
+cp "$parts/once.sh" test/e2e/
+row src/ps/table/row_policies.def 'TN_ROW_POLICY(expiry)' 'TN_ROW_POLICY(once)'
+row src/train/config/run.c 'ROW_POLICY(expiry' '    ROW_POLICY(once, "when the row of a key that came once leaves"),'
+row src/io/schema/dataopts.h 'const tn_tree \*expiry;' '    const tn_tree *once;'
+row src/io/schema/dataopts.c 'as embedding.expiry' '    TN_FIELD_TREE_OF(tn_slot_opts, once, "~", "after_days", "as embedding.once", NOTHING),'
+row docs/training.md '  expiry: {ttl_days: 30' '  once: 30'
+done_with "row policy"
+
 tail -n +2 "$parts/metric_bias.c" >>src/metrics/mean_metrics.c
 row src/metrics/metrics.def 'TN_METRIC(brier' 'TN_METRIC(bias, NEITHER | CLICKS | NUMBERS, "mean of prediction less label")'
 row docs/numerics.md '^| accuracy |' '| bias | mean of p - y |'
@@ -102,7 +111,7 @@ done_with "part of a run"
 
 echo "gates"
 sed -i 's/ .*/ 1000000/' .ci/budget # of what is no recipe's
-clang-format --dry-run --Werror $(git diff --name-only HEAD~9 -- src test | grep '\.[ch]$')
+clang-format --dry-run --Werror $(git diff --name-only HEAD~10 -- src test | grep '\.[ch]$')
 .ci/check-arrows
 .ci/check-sizes
 .ci/check-writes
@@ -115,4 +124,4 @@ done
 build/strict/tnet-train --print-config-doc >docs/config.md
 TNET_BIN=build/strict test/e2e/golden_words.sh --write >/dev/null # hints list formats and models
 ctest --test-dir build/strict --output-on-failure --no-tests=error -j "$(nproc)" \
-    -R '^(nn|models|io|dict|extra|ps|metrics|cluster|cli|fuzz)/|^train/run_loss$|^e2e/(docs_true|configs|golden_words|launchers|quantile)$' -E 'cluster/hostile|io/data_memory' </dev/null
+    -R '^(nn|models|io|dict|extra|ps|metrics|cluster|cli|fuzz)/|^train/run_loss$|^e2e/(docs_true|configs|golden_words|launchers|once|quantile)$' -E 'cluster/hostile|io/data_memory' </dev/null
