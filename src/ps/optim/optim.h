@@ -125,7 +125,7 @@ static inline void tn_column_read(const tn_row_run *rows, tn_column *c)
     }
 }
 
-/* The weight last: a state that a rule has not stands where the weight is. */
+/* Writes the weight last: a state that a rule has not got shares its place. */
 static inline void tn_column_write(const tn_row_run *rows, const tn_column *c)
 {
     for (uint32_t i = 0; i < rows->n; i++) {

@@ -32,7 +32,7 @@ typedef struct factors {
     float keep_m, add_m;
     float keep_v, add_v;
     float eps;
-    float shrink; /* of weights, before all else; 1: none */
+    float shrink; /* factor of weights, before all else; 1: none */
 } factors;
 
 /* 1 - b^t, exactly 1 as soon as b^t is below the last bit of a double. */
@@ -53,11 +53,11 @@ static double correction(double b, uint64_t t)
 
 enum { KNOWN_RATES = 512, KNOWN_ROOTS = 4096 };
 
-/* What a thread has computed for the first pair of betas that it met: rows have small counts, the
- * same ones again and again. 0: not yet. */
+/* Keeps what a thread has computed for the first pair of betas that it met, since rows have small
+ * counts, the same ones again and again; 0: not yet. */
 typedef struct corrections {
     double beta1, beta2;
-    double lr; /* of the rates */
+    double lr; /* the rates' */
     float rate[KNOWN_RATES];
     float root[KNOWN_ROOTS];
 } corrections;
@@ -91,7 +91,7 @@ static void correct(const adam_opts *o, double lr, uint64_t t, float *rate, floa
     }
 }
 
-/* Of n rows with these counts. */
+/* Makes the rates of n rows with these counts. */
 static void correct_rows(const adam_opts *o, double lr, uint32_t n, const uint32_t *counts,
                          float *rate, float *root)
 {
@@ -197,7 +197,7 @@ static factors factors_of(const adam_opts *o, double lr, uint64_t t, double wd)
     return f;
 }
 
-/* Of all weights that are updated at once. */
+/* The numbers that all weights of an update share. */
 static factors factors_at(const adam_opts *o, const tn_update *u, double wd)
 {
     return factors_of(o, u->lr, o->bias == BIAS_GLOBAL ? u->step : u->t, wd);

@@ -78,7 +78,7 @@ double tn_clip_factor(double norm, double most)
     return norm > most ? most / norm : 1;
 }
 
-/* Of each row: also divided by the norm that its gradient then has (DiFacto, Li 2016). */
+/* Divides the gradient of each row by its norm (DiFacto, Li 2016). */
 static void normalize(const tn_row_grads *rows, float *scale)
 {
     const double least = 1e-5;
@@ -93,7 +93,7 @@ static void normalize(const tn_row_grads *rows, float *scale)
 
 typedef struct chain {
     const tn_row_grads *rows;
-    const float *scale; /* of each row */
+    const float *scale; /* one for each row */
     float l2;
 } chain;
 

@@ -17,7 +17,7 @@ typedef struct tn_update tn_update;           /* likewise */
 
 typedef struct tn_rule {
     const tn_optim *optim;
-    const void *opts;            /* of optim->choice.fields; begins with tn_rule_opts */
+    const void *opts;            /* read by optim->choice.fields; begins with tn_rule_opts */
     double clip_row, clip_value; /* resolved; INFINITY: none */
     tn_init init;                /* rows: first values. Dense: unused */
 } tn_rule;
@@ -92,9 +92,9 @@ double tn_rule_grad(const tn_rule *rule, const tn_push *push, const tn_trained *
 /* The gradients of rows that the same rule trains. */
 typedef struct tn_row_grads {
     uint32_t n, dim;                     /* at most TN_ROWS_MAX rows */
-    const float *const *w, *const *grad; /* of each row, as in tn_trained */
+    const float *const *w, *const *grad; /* one for each row, as in tn_trained */
     const uint32_t *show;                /* NULL: of rows outside the batch */
-    float *g;                            /* n * dim: one behind the other */
+    float *g;                            /* n * dim: row after row */
     double *norm2;                       /* n: what tn_rule_grad returns */
 } tn_row_grads;
 

@@ -37,13 +37,13 @@ typedef struct tn_client_batch {
     float *rows;           /* as in ps/shard/shard.h; written until `rows` returns */
     uint64_t examples;     /* 0: this rank has no data left (joint steps only) */
     double weight_sum;     /* above 0 where steps are not joint */
-    bool meet; /* joint steps only: after this one all stand still, and every rank knows it */
+    bool meet; /* joint steps only: all ranks meet after this one, and every rank knows it */
 } tn_client_batch;
 
 /* The batch of a step, once its rows have come: this rank's, or that of all ranks. */
 typedef struct tn_joint_batch {
     uint64_t step;
-    uint64_t first_row; /* where the rank's own rows begin; dropout draws by that place */
+    uint64_t first_row; /* the position of the rank's first row; dropout draws by it */
     uint64_t rows;
     double weight_sum; /* 0: no rows were written, and no push follows */
     bool over;         /* joint steps only: no rank has data left */
@@ -53,21 +53,21 @@ typedef struct tn_joint_batch {
 /* Gradients of the mean loss over the joint batch's weight. */
 typedef struct tn_client_gradients {
     const float *rows;  /* at keys->at; NULL: the batch has no examples */
-    const float *dense; /* of the flat vector; where a value is not trained but follows from the
-                           data (running statistics), its new value */
+    const float *dense; /* along the flat vector; new values of those that are not trained but
+                           follow from the data (running statistics) */
     double loss;        /* this rank's part of that mean; finite */
     bool finite;        /* rows are known to be; else a process that holds the model looks */
 } tn_client_gradients;
 
 typedef struct tn_client_update {
     double loss;        /* mean over the joint batch before the update, the same on every rank */
-    double norm;        /* of all gradients before the global clip; above staleness 0 those of the
+    double norm;        /* all gradients before the global clip; above staleness 0 those of the
                            newest push that was acknowledged */
     uint64_t staleness; /* most updates of a shard between a pull and its push, of late */
-    uint64_t updates;   /* of the run as far as they are known here; 0: one more */
+    uint64_t updates;   /* all of the run that are known here; 0: one more */
 } tn_client_update;
 
-/* Seconds that the worker has stood still for others since the beginning. */
+/* Returns the seconds that the worker has waited for others since the beginning. */
 typedef struct tn_client_waits {
     double rows_s, weights_s; /* the latter with statistics of the joint batch */
 } tn_client_waits;
@@ -96,7 +96,7 @@ typedef struct tn_client_ops {
     tn_status (*rest)(void *self, tn_team *team, tn_error *err);
     /* When all ranks rest: the worker's dense weights are those of all owners now. May be NULL. */
     tn_status (*refresh)(void *self, tn_error *err);
-    uint64_t (*updates)(const void *self);       /* of the own shard, any thread; may be NULL */
+    uint64_t (*updates)(const void *self);       /* on any thread; may be NULL */
     tn_client_waits (*waited)(const void *self); /* may be NULL */
 
     /* Messages of other ranks, NULL where there are none: take over a request, or the answer to

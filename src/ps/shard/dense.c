@@ -27,7 +27,7 @@ struct tn_dense_store {
     float *state[TN_STATES_MAX];
     pthread_mutex_t lock; /* one push at a time; guards the weights, states and these two: */
     uint64_t t;
-    double *norm2; /* of each tile */
+    double *norm2; /* one for each tile */
 };
 
 /* One call, as its tiles see it. */

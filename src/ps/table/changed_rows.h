@@ -4,14 +4,14 @@
  *     cut 3 ............ cut 4 ............ now          a cut: a moment between two pushes
  *         stamp 3            stamp 4
  *
- * A row bears the stamp of the time in which it was last touched. A push that meets a row with
- * another stamp than the present one touches it for the first time since the cut: while the
- * partition is not written yet it copies the row aside, and where deltas are wanted it lists the
- * row. While neither is needed (`watched` is false) this costs one look per run of keys.
+ * A row has the stamp of the time of its last touch. A push that meets another stamp than the
+ * present one touches the row for the first time since the cut. It copies the row aside while
+ * the partition is not written yet, and lists it while deltas are wanted. While neither is needed
+ * (`watched` is false) this costs one look per run of keys.
  *
  * Copies aside are bounded: tn_changed_rows_wait makes a push wait for the writer before it takes
  * locks. From half of the bound on, each push lets the writer finish one more partition first, for
- * at most some 20 ms: the writer may run at a lower priority and would fall behind for good.
+ * at most some 20 ms: the writer may run at a lower priority and would never catch up.
  * The partition's lock guards the fields of a partition; fields that are set between pushes are
  * written only while no other thread is inside.
  */
@@ -25,7 +25,7 @@
 
 typedef struct tn_table tn_table; /* ps/table/table.h */
 
-/* Rows, one behind the other, or pointers to rows. */
+/* Rows in a line, or pointers to rows. */
 typedef struct tn_row_bytes {
     char *data;
     size_t size, most;
@@ -33,7 +33,7 @@ typedef struct tn_row_bytes {
 
 typedef struct tn_row_list {
     tn_row_bytes pointers;
-    uint64_t bytes; /* of the rows */
+    uint64_t bytes; /* bytes that the rows take */
 } tn_row_list;
 
 typedef struct tn_partition_changes {
@@ -42,7 +42,7 @@ typedef struct tn_partition_changes {
     tn_row_bytes gone;     /* when tracking: headers of rows that were removed since the last cut */
     tn_row_bytes gone_due; /* for a delta, as due */
     tn_row_bytes aside;    /* rows as they were at the cut */
-    tn_row_bytes lines;    /* of its filter as they were before each count: number, bytes */
+    tn_row_bytes lines;    /* lines of its filter before each count: number, bytes */
     bool open;             /* the cut has not taken this partition yet */
     bool filter_open;      /* nor its filter */
     bool lost;             /* there was no memory for a copy */
@@ -60,7 +60,7 @@ typedef struct tn_changed_rows {
     _Atomic bool forgot;        /* there was no memory for a list: lists are incomplete */
     _Atomic uint64_t aside;
     uint64_t aside_max;   /* set between pushes */
-    uint64_t aside_limit; /* of aside_max, where rows leave a full table; 0: none */
+    uint64_t aside_limit; /* a bound of aside_max, if rows leave a full table; 0: none */
     pthread_mutex_t lock;
     pthread_cond_t less; /* copies aside */
     bool open;           /* a cut is open; guarded by lock */
@@ -82,13 +82,13 @@ static inline bool tn_changed_rows_watched(const tn_changed_rows *c)
 void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size, bool fresh);
 
 /* While changes are watched: a row of `size` bytes, in a locked partition, is about to be removed,
- * and `moved`, when it is another one, to take its place. Behind all removals of a partition
- * follows relist, which lists the rows that were touched since the cut by where they are then. */
+ * and `moved`, when it is another one, to take its place. After all removals of a partition, relist
+ * lists the rows that were touched since the cut by their new places. */
 void tn_changed_rows_remove(tn_changed_rows *c, uint32_t partition, const tn_row *row,
                             const tn_row *moved, uint32_t size);
 void tn_changed_rows_relist(tn_table *t, uint32_t partition);
 
-/* Behind that, where no relist follows: the row that took the place of the one removed. */
+/* Lists the row that took the place of a removed one, if no relist follows. */
 void tn_changed_rows_moved(tn_changed_rows *c, uint32_t partition, const tn_row *row,
                            uint32_t size);
 

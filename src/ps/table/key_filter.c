@@ -16,7 +16,7 @@ enum { HASHES_MAX = 16, LINE_BITS = 8 * TN_KEY_FILTER_LINE };
 static double error_of(double keys, double counters, uint32_t hashes)
 {
     const uint32_t most = (uint32_t)(keys + 10 * sqrt(keys) + 10);
-    double chance = exp(-keys); /* of a line with n keys */
+    double chance = exp(-keys); /* the chance of a line with n keys */
     double error = 0;
     for (uint32_t n = 0; n <= most; n++) {
         error += chance * pow(1 - pow(1 - 1 / counters, (double)hashes * n), hashes);
@@ -70,7 +70,7 @@ uint32_t tn_key_filter_line(const tn_key_filter *f, uint64_t key)
     return (uint32_t)((hash_of(key, 0) >> 32) * f->lines >> 32);
 }
 
-/* Where a key's counters lie in its line, and how far each is shifted in its byte. */
+/* The places of a key's counters in its line, and how far each is shifted in its byte. */
 typedef struct places {
     uint32_t byte[HASHES_MAX], shift[HASHES_MAX];
 } places;
@@ -146,7 +146,7 @@ bool tn_key_filter_is_overfull(const tn_key_filter *f, uint32_t raised)
 void tn_key_filter_age(const tn_key_filter *f, uint8_t *at)
 {
     const size_t bytes = tn_key_filter_bytes(f);
-    const uint32_t low = f->bits == 2 ? 0x55 : f->bits == 4 ? 0x77 : 0x7f; /* of each counter */
+    const uint32_t low = f->bits == 2 ? 0x55 : f->bits == 4 ? 0x77 : 0x7f; /* bits that stay */
     for (size_t i = 0; i < bytes; i++) {
         at[i] = (uint8_t)((uint32_t)at[i] >> 1 & low);
     }

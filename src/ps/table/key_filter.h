@@ -24,9 +24,9 @@
 enum { TN_KEY_FILTER_COUNT_MAX = 255, TN_KEY_FILTER_LINE = 64 };
 
 typedef struct tn_key_filter {
-    uint32_t lines;  /* of a partition; 0: there is no filter */
+    uint32_t lines;  /* per partition; 0: there is no filter */
     uint32_t hashes; /* counters of a key */
-    uint32_t bits;   /* of a counter: 2, 4 or 8 */
+    uint32_t bits;   /* per counter: 2, 4 or 8 */
     double full;     /* share of counters above 0 when it holds a tenth more keys than it should */
 } tn_key_filter;
 

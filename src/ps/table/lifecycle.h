@@ -35,12 +35,12 @@ typedef struct tn_filter_opts {
 
 /* Says when a row leaves, and how its counts decay. A bound that is NAN is not looked at. */
 typedef struct tn_lifecycle {
-    double decay;            /* What is left of show and click after a day, 0 .. 1. */
+    double decay;            /* The share of show and click that is left after a day. */
     double click, non_click; /* Weights of the score. */
-    double ttl_days;         /* A row leaves when it was not seen for more days, .. */
+    double ttl_days;         /* A row leaves when it was not seen for more days, */
     double score_below;
-    double show_below; /* decayed */
-    double norm_below; /* the L2 norm of its weights */
+    double show_below; /* or its decayed show is less, */
+    double norm_below; /* or the L2 norm of its weights. */
     uint32_t combine;  /* 0: a row leaves when one bound says so; 1: when all that are given do */
 } tn_lifecycle;
 

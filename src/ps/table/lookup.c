@@ -16,7 +16,7 @@ enum {
 
 /* A key between two passes. */
 typedef struct probe {
-    const tn_row_store *store; /* of whole rows */
+    const tn_row_store *store; /* the store of whole rows */
     uint32_t hash;
     uint32_t entry; /* 0: no row has this tag */
 } probe;

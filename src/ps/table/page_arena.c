@@ -82,7 +82,7 @@ static tn_status grow(tn_page_arena *e, size_t bytes, tn_error *err)
     char *start = x->mapping;
     if (huge) {
         start += (HUGE_PAGE - (uintptr_t)start % HUGE_PAGE) % HUGE_PAGE;
-        (void)madvise(start, size, MADV_HUGEPAGE); /* a wish: without it rows are only slower */
+        (void)madvise(start, size, MADV_HUGEPAGE); /* may fail: rows are only slower then */
     }
     x->older = e->newest;
     e->newest = x;

@@ -20,7 +20,9 @@
 
 typedef struct tn_page_extent tn_page_extent;
 
-enum { TN_PAGE_SIZES_MAX = 64 }; /* of pieces that come back; more are lost until all is cleared */
+enum {
+    TN_PAGE_SIZES_MAX = 64
+}; /* sizes of pieces that come back; more are lost until all is cleared */
 
 /* Pieces of one size that nobody uses; the first bytes of each lead to the next. */
 typedef struct tn_page_spare {

@@ -17,7 +17,7 @@ static void give_heap(tn_page_arena *e, void *memory, size_t bytes)
     tn_free(memory);
 }
 
-/* What was in *memory is at the beginning of the new one. */
+/* Moves what was in *memory to the beginning of a larger one. */
 static tn_status grow_heap(tn_page_arena *e, void **memory, size_t before, size_t bytes,
                            const char *what, tn_error *err)
 {
@@ -63,7 +63,7 @@ static tn_status more_pointers(tn_slab *s, tn_page_arena *e, tn_error *err)
     return TN_OK;
 }
 
-/* Rows of the chunk behind `capacity`: as many as there are, from the first to the full size. */
+/* Returns the rows of the next chunk: as many as there are, from the first to the full size. */
 static uint32_t next_chunk(const tn_slab *s, uint32_t capacity)
 {
     const uint32_t first = UINT32_C(1) << s->first_log2;
@@ -95,7 +95,7 @@ static tn_status slab_reserve(tn_slab *s, tn_page_arena *e, tn_error *err)
     return s->n_rows < s->capacity ? TN_OK : more_rows(s, e, err);
 }
 
-/* After slab_reserve: a zeroed row behind all others; its number was n_rows. */
+/* Returns a zeroed row after all others, whose number was n_rows; slab_reserve made its room. */
 static tn_row *slab_add(tn_slab *s)
 {
     TN_ASSERT(s->n_rows < s->capacity);
@@ -126,10 +126,10 @@ static uint64_t slab_growth_most(const tn_slab *s, uint32_t rows)
 enum {
     FIRST_ENTRIES = 64,
     BLOCK_ENTRIES = 1024,
-    AHEAD = 32,        /* rows asked for before they are needed */
-    DEPTH_MAX = 14,    /* bits of the hash that neither tag nor position use */
-    SPREAD = 16,       /* keys by which blocks of one depth differ, at least most of them */
-    SPARSE = 5,        /* of so many entries fewer than one is taken: half as many blocks will do */
+    AHEAD = 32,     /* rows asked for before they are needed */
+    DEPTH_MAX = 14, /* bits of the hash that neither tag nor position use */
+    SPREAD = 16,    /* keys by which blocks of one depth differ, at least most of them */
+    SPARSE = 5,     /* if fewer than one of so many entries is taken, half as many blocks will do */
     SPLITS_FROM = 800, /* keys, on average, from which most blocks have been split */
 };
 
@@ -319,8 +319,8 @@ static uint32_t place_of(const tn_index_block *b, uint32_t mask, uint32_t hash, 
     return at;
 }
 
-/* Forgets a row while its key still stands in it. Knuth 6.4, algorithm R: entries behind the hole
- * that may stand in it move up. */
+/* Forgets a row while its key is still in it. Knuth 6.4, algorithm R: later entries that may fill
+ * the hole move up. */
 static void index_remove(tn_index *x, const tn_row_store *s, uint32_t hash, uint32_t entry)
 {
     tn_index_block *b = block_of(x, hash);
@@ -387,8 +387,8 @@ void tn_row_store_clear(tn_row_store *s, tn_page_arena *e)
     s->mark_words = 0;
 }
 
-/* The place in b of the row of (key, group), whole or waiting, or the free one where it would
- * stand: *row is NULL then. s: of whole rows. */
+/* Returns the place in b of the row of (key, group), whole or waiting, or a free one for it: *row
+ * is NULL then. s: the store of whole rows. */
 static uint32_t seek(const tn_row_store *s, const tn_index_block *b, uint64_t key, uint16_t group,
                      tn_row **row)
 {
@@ -531,7 +531,7 @@ static void slab_shrink(tn_slab *s, tn_page_arena *e)
     }
 }
 
-/* Of all rows of one form, as put() would have made it. */
+/* Indexes all rows of one form, as put() would have done. */
 static tn_status index_all(tn_index *x, const tn_row_store *s, tn_page_arena *e, tn_error *err)
 {
     const tn_slab *rows = &s->slab;

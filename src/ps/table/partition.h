@@ -1,7 +1,7 @@
 /* partition.h - one of the 1024 parts of the table: a lock and, per size of row, a store.
  *
  *     partition   lock | store of record 0: index, slab | store of record 1: index, slab | ..
- *                 and where keys may wait, as many stores again, of rows that do: slab alone
+ *                 if keys may wait, as many stores of waiting rows: slab alone
  *
  * A slab holds rows of one size, numbered from 0, which move only when another one leaves. Its
  * chunks are small at first, so that a partition with few keys costs little:
@@ -19,8 +19,8 @@
  *     entry     | tag 8 | waits 1 | number + 1 23 |        0 is free
  *
  * Linear probing inside a block. A full block is split in two and no other is touched, so nothing
- * ever stops for a long rehash and no memory is left behind. The first block starts with 64 entries
- * and grows by copying. The keys themselves stand in the rows.
+ * ever stops for a long rehash and no memory is lost. The first block starts with 64 entries
+ * and grows by copying. The rows hold the keys themselves.
  *
  * A row is known by (key, group). Everything here is guarded by the partition's lock. A thread that
  * needs several locks takes them in ascending order.
@@ -102,7 +102,7 @@ static inline void tn_index_fetch(const tn_index *x, uint32_t hash)
 }
 
 typedef struct tn_row_store {
-    tn_index index; /* of whole rows: of those that wait, too */
+    tn_index index; /* leads to whole rows, and to those that wait */
     tn_slab slab;
     uint64_t *mark; /* a bit per row, for a sweep over the rows that a batch does not hold */
     uint32_t mark_words;
@@ -128,10 +128,10 @@ typedef struct tn_partition {
     _Alignas(TN_CACHE_LINE) pthread_mutex_t lock;
     tn_row_store *store; /* one per record of the layout, then perhaps as many for rows that wait */
     uint8_t *filter;     /* counts of keys without a row (ps/table/key_filter.h); NULL: none yet */
-    uint32_t raised;     /* of its counters, those above 0 */
+    uint32_t raised;     /* counters above 0 */
 } tn_partition;
 
-/* `apart`, `waits`: as they stand in a store. */
+/* `apart`, `waits`: as in the store. */
 void tn_row_store_init(tn_row_store *s, uint32_t stride, uint16_t apart, bool waits, bool marked);
 void tn_row_store_clear(tn_row_store *s, tn_page_arena *e);
 
@@ -155,9 +155,8 @@ void tn_row_store_remove_at(tn_row_store *s, uint32_t number, bool moved);
 /* Prefetches where the index leads to the last row, which the next removal moves. */
 void tn_row_store_fetch_last(const tn_row_store *s);
 
-/* After removals: gives back chunks behind the rows, and of whole rows an index with blocks that
- * are nearly empty for one as of stores that never had more rows. Without memory for that the
- * index stays. */
+/* After removals, gives back chunks without rows, and makes an index anew whose blocks are nearly
+ * empty. Without memory for that the index stays. */
 void tn_row_store_shrink(tn_row_store *s, tn_page_arena *e);
 
 /* About the bytes of a store that has so many rows of `stride` bytes, whatever it held before. */

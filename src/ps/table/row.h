@@ -29,7 +29,7 @@ enum {
     TN_ROW_DAY_MAX = (1 << TN_ROW_DAY_BITS) - 1,
     TN_ROW_GROUP_HIGH = 3 << TN_ROW_DAY_BITS,
     TN_ROW_WAITS = 1 << 24,
-    TN_ROW_KEPT = TN_ROW_GROUP_HIGH | TN_ROW_WAITS, /* what a touch leaves alone */
+    TN_ROW_KEPT = TN_ROW_GROUP_HIGH | TN_ROW_WAITS, /* bits that a touch leaves alone */
     TN_ROW_STAMP_SHIFT = 25,
     TN_ROW_STAMP_MAX = 127,
 };
@@ -77,7 +77,7 @@ static inline bool tn_row_is(const tn_row *row, uint64_t key, uint32_t group)
     return tn_row_id(row) == tn_row_id_of(key, group) && (row->seen & TN_ROW_GROUP_HIGH) == high;
 }
 
-/* Of a row that is zero. */
+/* Sets the key of a row that is zero. */
 static inline void tn_row_set_id(tn_row *row, uint64_t key, uint32_t group)
 {
     uint64_t id = tn_row_id_of(key, group);
@@ -123,7 +123,7 @@ static inline double tn_row_count(uint32_t high, uint16_t low)
 
 static inline void tn_row_set_count(double count, uint32_t *high, uint16_t *low)
 {
-    const uint64_t half = UINT64_C(1) << 15; /* of the last bit that is kept */
+    const uint64_t half = UINT64_C(1) << 15; /* half of the last bit that is kept */
     uint64_t bits;
     memcpy(&bits, &count, sizeof bits);
     bits += half;

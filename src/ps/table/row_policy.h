@@ -16,8 +16,8 @@
  * those without a row and those whose row waits. A key whose hooks all agree gets a whole row, or
  * its row becomes whole; else its row waits, or it has none.
  * READ comes after the weights of a pull or a peek were copied to the batch. The hook may write
- * floats of its own to `to`, at at[i]. Hidden segments read as zeros. A push asks as well, with `to`
- * NULL, since it does not train them.
+ * floats of its own to `to`, at at[i]. Hidden segments read as zeros. A push asks as well, with
+ * `to` NULL, since it does not train them.
  * PUSH comes before the gradients. The hook writes show, click and day into the headers of rows;
  * a key without a row has NULL in row[].
  * SWEEP comes for all rows of a partition, whole or waiting, and then once without any (n 0), for

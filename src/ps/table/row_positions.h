@@ -21,8 +21,8 @@ typedef struct tn_keyset_rows {
     const tn_keyset *keys; /* NULL: free */
     uint32_t n;            /* keys that it was pulled with */
     uint32_t rows_max;
-    tn_row **row; /* of each key; NULL: it had none */
-    uint64_t age; /* of the last use */
+    tn_row **row; /* one for each key; NULL: it had none */
+    uint64_t age; /* when it was last used */
     bool busy;    /* from write or read to release */
 } tn_keyset_rows;
 

@@ -1,7 +1,7 @@
 /* rowsort.c - rows of one partition in key order. Keys are mixed, so the uppermost bits in which
- * they differ, about as many as it takes to tell the rows apart, leave almost all in order; the
- * others move by a place or two. Keys that are not mixed cause long moves: only then rows
- * are sorted by all bits, from the lowest up. */
+ * they differ, about as many as distinguish the rows, leave almost all in order; the others move by
+ * a place or two. Only keys that are not mixed cause long moves: then rows are sorted by all bits,
+ * from the lowest up. */
 #include "ps/table/tabledef.h"
 
 enum {

@@ -11,7 +11,7 @@
 
 enum {
     FETCH_AHEAD = 8,       /* rows */
-    LOOK_BYTES = 16 << 10, /* of rows that are looked up together: half of the nearest cache */
+    LOOK_BYTES = 16 << 10, /* the rows that are looked up together fill half of the nearest cache */
     LOOK_KEYS_MIN = 8,
 };
 

@@ -37,16 +37,17 @@ typedef struct tn_table_opts {
     const tn_rules *rules; /* must outlive the table */
     uint64_t seed;
     bool huge_pages;
-    const uint32_t *day; /* for which pulls and peeks read counts; must outlive the table; may be
-                          * NULL where no record has any. It changes only between them. */
+    /* Pulls and peeks read counts as of this day. It must outlive the table, changes only between
+     * them, and may be NULL if no record has counts. */
+    const uint32_t *day;
 } tn_table_opts;
 
 tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_table_free(tn_table *t); /* NULL is fine */
 
-/* rows[keys->at[n]] := the weights of `keys`, and behind them the counts that a net reads, as they
- * are before the push of this batch; missing rows are created. After a failure some may be, and
- * `rows` is partly written. TN_E_LIMIT, TN_E_MEMORY. */
+/* rows[keys->at[n]] := the weights of `keys`, then the counts that a net reads, as they are before
+ * the push of this batch. Missing rows are created. After a failure some may exist, and `rows` is
+ * partly written. TN_E_LIMIT, TN_E_MEMORY. */
 tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float *rows,
                         tn_error *err) TN_MUST_USE;
 
@@ -111,15 +112,15 @@ uint64_t tn_table_aside(const tn_table *t); /* bytes of rows that are kept aside
 
 /* ---- rows that leave ---- */
 
-/* What became of the rows of a group. */
+/* Counts what became of the rows of a group. */
 typedef struct tn_group_rows {
-    uint64_t rows;     /* that are there .. */
-    uint64_t waiting;  /* .. of which so many wait */
-    uint64_t bytes;    /* .. with headers and state, without their part of indexes */
-    uint64_t nonzero;  /* weights that are not 0, by a sweep */
-    uint64_t expired;  /* by this sweep */
-    uint64_t evicted;  /* since the sweep before, and: */
-    uint64_t admitted; /* whole rows of a group whose keys may have to wait */
+    uint64_t rows;     /* rows in the table */
+    uint64_t waiting;  /* rows among them that wait */
+    uint64_t bytes;    /* their bytes with headers and state, without indexes */
+    uint64_t nonzero;  /* their weights that are not 0; 0 but after a sweep */
+    uint64_t expired;  /* rows that this sweep removed */
+    uint64_t evicted;  /* rows that left a full table since the sweep before */
+    uint64_t admitted; /* rows that became whole since then, if keys may wait */
 } tn_group_rows;
 
 /* Adds counts of other partitions to those of a group. */
@@ -137,16 +138,16 @@ tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows
  * thread inside. */
 void tn_table_set_options(tn_table *t, const tn_row_options *options);
 
-/* Of so many parts of a full table's room rows that wait have one. */
+/* Rows that wait have one of so many parts of a full table's room. */
 enum { TN_TABLE_WAIT_SHARE = 4 };
 
 /* From now on the rows that score least leave, when the table, which has these partitions alone,
- * would take more than `limit` bytes: behind each push, in partitions that it has touched, one row
- * in eight or more. Rows that wait have their part of the room, and leave it by their own scores.
- * Which rows leave depends on those that are there, alone. With the copies of rows aside it may
- * take a 64th more. Rows of a checkpoint always fit. False: the limit is so low that a partition
- * has no room for any row of each kind; least says what one needs. Call it before any other
- * function. */
+ * would take more than `limit` bytes: after each push, one row in eight or more of the partitions
+ * that it has touched. Rows that wait have their part of the room, and leave it by their own
+ * scores. Which rows leave depends on those that are there, alone. With the copies of rows aside it
+ * may take a 64th more. Rows of a checkpoint always fit. False: the limit is so low that a
+ * partition has no room for any row of each kind; least says what one needs. Call it before any
+ * other function. */
 bool tn_table_evict_beyond(tn_table *t, uint64_t limit, tn_range partitions) TN_MUST_USE;
 uint64_t tn_table_evict_least(const tn_table *t);
 

@@ -13,7 +13,7 @@ typedef struct creating {
     tn_table *t;
     const tn_keyset *keys;
     tn_range run;
-    tn_row **row; /* of each key of the run */
+    tn_row **row; /* one for each key of the run */
     uint32_t n;   /* rows with a place, whose values are to be filled in */
     tn_row *fresh[TN_LOOK_KEYS];
     uint64_t key[TN_LOOK_KEYS];

@@ -7,7 +7,7 @@
 /* Weights of some rows on their way to the batch. */
 typedef struct copying {
     tn_row *const *row;
-    const uint32_t *at; /* of each row in `to` */
+    const uint32_t *at; /* places of the rows in `to` */
     float *to;
     uint32_t n;
 } copying;

@@ -32,12 +32,12 @@ typedef struct scratch {
 /* Rows that the rules of one group train, all laid out alike. */
 typedef struct batch {
     const tn_plan *plan;
-    uint32_t group, n;    /* whose rules train them */
-    uint16_t trained;     /* segments: of others gradients are dropped, and count in norms alone */
-    tn_row *const *row;   /* NULL, where only norms are taken: none, its weights are zeros */
-    const uint32_t *at;   /* of each row's gradient in the batch; NULL: rows that are not in it */
+    uint32_t group, n;  /* the group whose rules train them, and how many they are */
+    uint16_t trained;   /* segments: of others gradients are dropped, and count in norms alone */
+    tn_row *const *row; /* NULL, where only norms are taken: none, its weights are zeros */
+    const uint32_t *at; /* places of their gradients in the batch; NULL: rows that are not in it */
     const uint32_t *show; /* NULL: likewise */
-    double *norm2;        /* of each gradient, added to; NULL: not wanted */
+    double *norm2;        /* added to for each gradient; NULL: not wanted */
     bool updates;
 } batch;
 
@@ -409,7 +409,7 @@ TN_HOT static void add_squares(size_t n, const float *restrict x, double *restri
     }
 }
 
-/* Without L2, scales and clips the norm is that of the gradients, one behind the other. */
+/* Takes the norm of the gradients as they lie: there are no L2, scales and clips. */
 static void plain_norm_tile(void *arg, uint32_t tile)
 {
     tn_table_job *job = arg;
@@ -489,8 +489,8 @@ void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const floa
     (void)push_rows(t, team, &job);
 }
 
-/* Of n rows, one at each of at[], the largest bits without sign: those of floats that are not
- * finite are larger than all others. */
+/* Returns the largest bits without sign of n rows, one at each of at[]: floats that are not finite
+ * have larger bits than all others. */
 TN_HOT static uint32_t largest_bits(const float *grads, uint32_t n, const uint32_t *at,
                                     uint32_t width)
 {

@@ -519,7 +519,7 @@ static tn_status copy_due(tn_cut *cut, uint32_t p, tn_error *err)
     return good ? TN_OK : no_room(err);
 }
 
-/* Lists rows of a partition that lie one behind the other; with out NULL only counts. */
+/* Lists rows of a partition that lie in a line; with out NULL only counts. */
 static size_t list_rows(const tn_table *t, uint32_t p, const tn_row_bytes *b, tn_row_entry *out)
 {
     size_t n = 0;
@@ -538,7 +538,7 @@ static bool same_row(const tn_row_entry *a, const tn_row_entry *b)
     return a->key == b->key && tn_row_group(a->row) == tn_row_group(b->row);
 }
 
-/* What is visited of one partition: rows and, in a delta, headers of rows that are gone. */
+/* Returns the view of a row of a partition or, in a delta, of the header of one that is gone. */
 static tn_row_view view_of(const tn_cut *cut, const tn_row_bytes *gone, const tn_row_entry *e)
 {
     const char *at = (const char *)e->row;
@@ -551,7 +551,7 @@ static tn_row_view view_of(const tn_cut *cut, const tn_row_bytes *gone, const tn
                          .removed = true};
 }
 
-/* A key that came back after it was removed is a row: those stand before the removed ones. */
+/* A key that came back after it was removed is a row: rows come before removed ones. */
 static tn_status visit_rows(tn_cut *cut, uint32_t p, const tn_row_bytes *aside, tn_row_visit *visit,
                             void *arg, tn_error *err)
 {

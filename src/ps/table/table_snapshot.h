@@ -36,7 +36,7 @@ void tn_cut_close(tn_cut *c); /* NULL is fine */
  * called before any push. */
 bool tn_cut_set_patient(tn_cut *c);
 
-uint64_t tn_cut_rows(const tn_cut *c);  /* of the whole table */
+uint64_t tn_cut_rows(const tn_cut *c);  /* rows of the whole table */
 uint64_t tn_cut_bytes(const tn_cut *c); /* about what the cut's rows take in memory */
 
 /* As tn_table_walk, but nothing is locked while visit runs. Each partition once. TN_E_MEMORY also
@@ -44,9 +44,9 @@ uint64_t tn_cut_bytes(const tn_cut *c); /* about what the cut's rows take in mem
 tn_status tn_cut_walk(tn_cut *c, uint32_t partition, tn_row_visit *visit, void *arg,
                       tn_error *err) TN_MUST_USE;
 
-/* The counts of keys without a row (ps/table/key_filter.h) of a partition, as they were at the cut:
- * so many bytes of each; 0: there is no filter. *any: there were some, else out is not written.
- * Each partition once, before or behind its walk, on the same thread. TN_E_MEMORY likewise. */
+/* Copies the key filter of a partition (ps/table/key_filter.h) as it was at the cut: so many bytes
+ * of each; 0: there is no filter. *any: something was counted, else out is not written. Each
+ * partition once, before or after its walk, on the same thread. TN_E_MEMORY likewise. */
 size_t tn_cut_filter_bytes(const tn_cut *c);
 tn_status tn_cut_filter(tn_cut *c, uint32_t partition, uint8_t *out, bool *any,
                         tn_error *err) TN_MUST_USE;

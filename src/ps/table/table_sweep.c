@@ -2,14 +2,14 @@
  * least.
  *
  *     sweep     at the end of an epoch or a day: every row is looked at, partition by partition
- *     evict     behind a push: partitions that it has filled lose one row in eight
+ *     evict     after a push: partitions that it has filled lose one row in eight
  *
  * Room is cut like keys, by partition, so that which rows leave does not depend on how many
  * processes there are, and no step waits for more than a few partitions. Room comes in chunks, so
  * some partitions have a chunk more than others.
  *
  * Rows that wait have a room of their own. Memory that one kind of rows gives back does not fit the
- * other, and new keys would hardly ever become whole if they had to score more than whole rows do.
+ * other, and new keys would hardly ever become whole if they had to score more than whole rows.
  */
 #include "base/core/alloc.h"
 #include "base/thread/team.h"
@@ -17,13 +17,13 @@
 #include "ps/table/tabledef.h"
 
 enum {
-    EVICT_SHARE = 8,  /* of so many rows one leaves, at least */
-    SPARE_SHARE = 16, /* for so many there is room for one more, .. */
-    SPARE_LEAST = 16, /* .. beside these */
-    KEPT_SHARE = 64,  /* of the limit: what is left for copies aside */
+    EVICT_SHARE = 8,  /* at least one of so many rows leaves */
+    SPARE_SHARE = 16, /* there is room for one more for each so many rows, */
+    SPARE_LEAST = 16, /* and for these */
+    KEPT_SHARE = 64,  /* a part of the limit is left for copies aside */
     ASIDE_SHARE = 32,
     AHEAD = 8,                   /* rows that are fetched while others are looked at */
-    KEY_BITS_LEFT_OUT = 54 - 32, /* below those that tell the rows of a partition apart */
+    KEY_BITS_LEFT_OUT = 54 - 32, /* the upper ones distinguish the rows of a partition */
 };
 
 void tn_row_remove(tn_table *t, uint32_t partition, tn_row_store *store, uint32_t number,
@@ -62,7 +62,7 @@ static uint32_t nonzero_of(const tn_plan *plan, const tn_row *row)
         const float *w = row->data + plan->segment[s].w;
         const uint32_t dim = tn_plan_has(plan, s) ? plan->segment[s].dim : 0;
         for (uint32_t i = 0; i < dim; i++) {
-            n += tn_row_word(&w[i]) << 1 != 0; /* of any sign */
+            n += tn_row_word(&w[i]) << 1 != 0; /* whatever its sign */
         }
     }
     return n;
@@ -178,8 +178,8 @@ tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows
 
 /* ---- rows that a full table has no room for ---- */
 
-/* Where a row stands among those of its partition that leave: by its score, rounded to a float,
- * then by its key. Scores are not negative, so their bits are in their order. */
+/* Returns the order in which rows of a partition leave: by score, rounded to a float, then by key.
+ * Scores are not negative, so their bits are in their order. */
 static uint64_t order_of(const tn_table *t, uint32_t p, const tn_row *row, uint32_t day)
 {
     const tn_row_view view = tn_view_of(t, tn_row_key(row, p), row);
@@ -190,8 +190,8 @@ static uint64_t order_of(const tn_table *t, uint32_t p, const tn_row *row, uint3
     return (uint64_t)bits << 32 | (uint32_t)(view.key >> KEY_BITS_LEFT_OUT);
 }
 
-/* Of a list of n, in `bin`: how many have each value in the eight highest bits in which any two of
- * the list differ. Returns how far these bits stand above the lowest; 64: all are equal. */
+/* Counts in `bin` how many of a list of n have each value in the eight highest bits in which any
+ * two differ. Returns how far these bits are above the lowest; 64: all are equal. */
 static uint32_t spread_out(const uint64_t *list, uint32_t n, uint32_t bin[256])
 {
     uint64_t differ = 0;
@@ -238,8 +238,8 @@ static uint32_t with_spare(uint32_t rows)
     return rows + rows / SPARE_SHARE + SPARE_LEAST;
 }
 
-/* Which share of partitions are told apart by a number in front of this one's, 0 .. 1023: any run
- * of them has nearly as many of each. */
+/* Returns a partition's place, 0 .. 1023, in an order in which any run of partitions has nearly as
+ * many below any place. */
 static uint32_t place_of(uint32_t p)
 {
     uint32_t reversed = 0;
@@ -357,7 +357,7 @@ static void share_chunks(tn_room_of_rows *room, uint32_t stride)
         (uint32_t)((room->bytes - less) * TN_PARTITIONS / (tn_row_store_need(stride, more) - less));
 }
 
-/* What a partition needs for rows of a kind. */
+/* Returns the bytes that a partition needs for rows of a kind. */
 static uint64_t least_of(const tn_table *t, bool waits)
 {
     const tn_range stores = stores_of(t, waits);

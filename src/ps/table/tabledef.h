@@ -273,7 +273,7 @@ typedef struct tn_row_entry {
  * they ended sorted; equal keys keep their order. */
 const tn_row_entry *tn_rows_sort(tn_row_entry *both, size_t n);
 
-/* The view is lent as long as the row is left alone. Inline: it is asked for every row of a table. */
+/* Lends a view of a row as long as that is left alone. Inline: it is asked for every row. */
 static inline tn_row_view tn_view_of(const tn_table *t, uint64_t key, const tn_row *row)
 {
     const tn_plan *plan = tn_plan_of_row(t, row);
