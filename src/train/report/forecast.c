@@ -27,22 +27,21 @@
 #include <unistd.h>
 
 enum {
-    WINDOW_MAX = 65536, /* rows of a window that is measured */
-    HELD_ROWS = 32768,  /* examples kept in memory for steps, */
-    HELD_LEAST = 8,     /* in so many batches */
-    HELD_MAX = 512,
-    STEPS_LEAST = 8,
-    STEPS_MOST = 4096,
-    STALL = 4, /* times the usual wait for a batch: a window was loaded */
-    DRAWN_IDS = 1 << 20,
-    PACED_STEPS = 16, /* .. as many steps, make its own forecast */
+    WINDOW_MAX = 65536,  /* rows of the longest window that is measured */
+    HELD_ROWS = 32768,   /* examples that are kept in memory for the measured steps */
+    HELD_LEAST = 8,      /* fewest batches that hold them */
+    HELD_MAX = 512,      /* most batches that hold them */
+    STEPS_LEAST = 8,     /* fewest steps that are measured */
+    STEPS_MOST = 4096,   /* most steps that are measured */
+    STALL = 4,           /* a wait of so many usual waits means that a window was loaded */
+    DRAWN_IDS = 1 << 20, /* different ids of rows that are drawn */
+    PACED_STEPS = 16,    /* steps of a run after which it makes its own forecast */
 };
-#define FRESH_S 0.5  /* for steps that make rows, .. */
-#define STEADY_S 0.4 /* .. and that find them */
-#define PACED_S 0.1  /* of a run, and .. */
-#define RUN_S                                                                                      \
-    1e-7 /* that every thread adds to a run of the team: it looks for tiles, and reports */
-#define QUIET 1e-3 /* of each learning rate: a batch that comes again and again stays news */
+#define FRESH_S 0.5  /* seconds of steps that make rows */
+#define STEADY_S 0.4 /* seconds of steps that find all rows */
+#define PACED_S 0.1  /* seconds of a run before it makes its own forecast */
+#define RUN_S 1e-7   /* seconds that each thread adds to a run of the team: it looks for tiles */
+#define QUIET 1e-3   /* factor of learning rates, so that a batch that comes again stays news */
 
 /* ---- arithmetic ---- */
 
@@ -85,17 +84,17 @@ tn_forecast tn_forecast_of(const tn_pace *p)
 typedef struct held {
     tn_worker *w;
     tn_pace *p;
-    tn_arena *arena;  /* of all lists */
-    tn_schema schema; /* of the reader: a window that fills in a moment */
+    tn_arena *arena;  /* holds all lists */
+    tn_schema schema; /* the reader's: a window that fills in a moment */
     tn_data_opts data;
-    tn_reader *reader;        /* that lends them; NULL: they were drawn */
+    tn_reader *reader;        /* lends the batches; NULL: they were drawn */
     tn_batch_builder **drawn; /* n_drawn of them; NULL: they were read */
     uint32_t n_drawn;
     tn_batch **batch;
     uint32_t n, next; /* n: those that steps took */
     tn_metrics *metrics;
-    double *time;   /* of each step, */
-    uint64_t *rows; /* and rows of the table behind it */
+    double *time;   /* seconds of each step */
+    uint64_t *rows; /* rows of the table after each step */
     uint32_t n_steps;
 } held;
 
@@ -155,8 +154,8 @@ static double typical(double *value, uint32_t n)
     return sum / (n - 2 * out);
 }
 
-/* From when each batch came: `gap` has the time before each of n, of which the first is the time
- * from opening on. The longest one behind it is where the second window was loaded. */
+/* Finds the pace of reading by the time `gap` before each of n batches, the first since the
+ * opening. The second window was loaded in the longest of the others. */
 static void take_gaps(tn_pace *p, double *gap, uint32_t n, bool ended)
 {
     TN_ASSERT(n > 0);

@@ -1,4 +1,4 @@
-/* forecast.h - how long a step of a run will take, before it begins: `--plan`.
+/* forecast.h - predicts how long a step of a run will take: `--plan`.
  *
  *     tn_pace pace;
  *     TN_TRY(tn_pace_measure(worker, &pace, err));   a second of real work on the head of the data
@@ -30,36 +30,37 @@ typedef struct tn_worker tn_worker;
 
 /* Seconds of a whole batch; wall time unless it says otherwise. */
 typedef struct tn_pace {
-    double step;          /* a step whose batch lies in memory, metrics included */
-    double step_busy;     /* processor time of it, all threads */
-    double new_row;       /* more for each row that is made */
-    bool reads;           /* the reader was measured: */
-    double hand_out;      /* the reader alone, within a window */
-    double window;        /* .. and to load the next window, not of a batch but as a whole */
-    double batches;       /* of a window */
+    double step;          /* a step whose batch is in memory, metrics included */
+    double step_busy;     /* processor time of a step, all threads */
+    double new_row;       /* time that each row that is made adds */
+    bool reads;           /* the reader was measured: the next four members are set */
+    double hand_out;      /* time of the reader alone, within a window */
+    double window;        /* time to load a whole window */
+    double batches;       /* number of batches of a window */
     uint32_t ahead;       /* batches that are ready when a window ends */
-    double keys[2];       /* rows of the table after half of the examples, and after all .. */
-    double examples;      /* .. that were looked at */
-    double run_examples;  /* of the run, 0: not known; .. */
-    double data_examples; /* .. and of its data */
+    double keys[2];       /* rows of the table after half of the examples, and after all */
+    double examples;      /* number of examples that were looked at */
+    double run_examples;  /* number of examples of the run; 0: not known */
+    double data_examples; /* number of examples of its data; 0: not known */
     uint32_t batch;
-    uint32_t threads, cpus; /* cpus: of the machine that is foreseen, where that is not this one */
-    bool foreseen;          /* for more threads than processors: step and new_row, from: */
-    double alone;           /* a step on one thread, */
-    double serial;          /* of it what more threads have no part in */
+    uint32_t threads;
+    uint32_t cpus; /* processors of this machine, or of the one that is foreseen */
+    bool foreseen; /* more threads than processors: step and new_row come from the next two */
+    double alone;  /* a step on one thread */
+    double serial; /* the part of it that other threads cannot share */
 } tn_pace;
 
 typedef struct tn_forecast {
-    double seconds;    /* of a step, mean over the run */
-    double old;        /* of one that makes no row */
-    double new_rows;   /* that a step makes, mean over the run */
+    double seconds;    /* time of a step, mean over the run */
+    double old;        /* time of a step that makes no row */
+    double new_rows;   /* rows that a step makes, mean over the run */
     double waits;      /* seconds of a step in which it waits for data */
-    const char *bound; /* what it would take to be faster: "steps", "reading", "processors" */
+    const char *bound; /* names the limit: "steps", "reading", "processors" */
 } tn_forecast;
 
 tn_forecast tn_forecast_of(const tn_pace *pace);
 
-/* Whether the run has more threads than there are processors: its worker has a team of one. */
+/* Returns whether a run has more threads than there are processors; its worker then has one. */
 bool tn_pace_foresees(const tn_run *run);
 
 /* Trains `w`, which is of no use for anything else afterwards. Without data, or when they come by
@@ -67,17 +68,17 @@ bool tn_pace_foresees(const tn_run *run);
  * recorded there yet, and it must outlive `w`. */
 tn_status tn_pace_measure(tn_worker *w, tn_trace *trace, tn_pace *out, tn_error *err) TN_MUST_USE;
 
-/* Two or three lines: the pieces, and what they come to. */
+/* Appends two or three lines: the pieces, and what they add up to. */
 void tn_pace_text(const tn_pace *pace, tn_text *out);
 
-/* The same for a run that is under way, from its own first steps; but for `pace` 0 at its start. */
+/* The forecast of a run that is under way, from its first steps; but for `pace` 0 at first. */
 typedef struct tn_paced {
     tn_pace pace;     /* batch, batches and ahead are set, the rest is learned */
-    uint64_t n;       /* steps that were told, */
-    double seconds;   /* in which they were taken */
-    double computed;  /* of the first ones without waiting, until .. */
-    double predicted; /* .. a step's time was predicted; 0: not yet */
+    uint64_t n;       /* number of steps so far */
+    double seconds;   /* time of these steps */
+    double computed;  /* time of the first steps without waiting, until there is a prediction */
+    double predicted; /* the predicted time of a step; 0: not yet */
 } tn_paced;
 
-/* A step that took so long, waiting for its batch for `waited` of it. */
+/* Adds a step that took so long, waiting for its batch for `waited` of it. */
 void tn_paced_step(tn_paced *p, double waited, double took);
