@@ -57,7 +57,7 @@ typedef struct tn_manifest {
     tn_doc_part sections; /* members between "dense" and "files" */
     uint32_t n_files;
     const tn_manifest_file *file; /* by name, bytewise */
-    uint32_t crc;                 /* of a manifest that was read: its last member */
+    uint32_t crc;                 /* set by a read: the last member of the document */
 } tn_manifest;
 
 /* Lists must be sorted already (TN_ASSERT). *crc: the crc32c member. */

@@ -4,11 +4,11 @@
  *     block     block_head | rows: row_head and its floats, per present segment w[dim], each state
  *
  * Little-endian, as these structs lie in memory. No row straddles blocks, no block straddles
- * partitions; a removed row ends behind last_seen.
+ * partitions; a removed row ends after last_seen.
  *
  * At open the three parts that describe the file must agree: the blocks of the partitions tile the
  * space between header and index, the index ends where the trailer begins, the trailer ends the
- * file. After that a partition's blocks cannot lie anywhere else, and each is under its crc.
+ * file. After that a partition's blocks cannot be anywhere else, and each is under its crc.
  */
 #include "ps/snapshot/snapshot.h"
 
@@ -38,13 +38,13 @@ static const char tail_magic[4] = "TNSF";
 typedef struct file_head {
     char magic[8];
     uint16_t major, minor;
-    uint32_t bytes; /* of this header */
+    uint32_t bytes; /* size of this header */
     uint64_t run_id, step, base_step;
     uint8_t schema[TN_SNAPSHOT_SCHEMA_BYTES];
     uint16_t partitions; /* 0: 65536 */
     uint16_t first, last, flags;
     uint32_t zero;
-    uint32_t crc; /* of what is before it, as in the next ones */
+    uint32_t crc; /* covers all members before it, as in the next headers */
 } file_head;
 
 typedef struct block_head {
@@ -66,13 +66,13 @@ typedef struct row_head {
 } row_head;
 
 typedef struct index_entry {
-    uint64_t offset; /* of the first block; 0: none */
+    uint64_t offset; /* position of the first block; 0: none */
     uint64_t bytes, rows;
 } index_entry;
 
 typedef struct file_tail {
     uint64_t index_offset, rows;
-    uint32_t partitions; /* of the file */
+    uint32_t partitions; /* number in the file */
     char magic[4];
     uint32_t index_crc;
     uint32_t crc;
@@ -87,10 +87,10 @@ _Static_assert(sizeof(file_head) == 64 && sizeof(block_head) == 32 && sizeof(row
 struct tn_snapshot_writer {
     tn_file *file;
     tn_snapshot_head head;
-    uint32_t n_partitions; /* of this file */
+    uint32_t n_partitions; /* number in this file */
     uint32_t partition;    /* begun last; head.first - 1 before that */
     bool begun;
-    uint64_t last_key; /* of the partition, when it has rows */
+    uint64_t last_key; /* last one of the partition, if it has rows */
     uint64_t rows;     /* in all */
     uint32_t block_rows;
     uint32_t block_bytes;
@@ -275,7 +275,7 @@ void tn_snapshot_abandon(tn_snapshot_writer *w)
 
 /* ---- reading ---- */
 
-enum { HEADER_MAX = 4096 }; /* of a later minor version */
+enum { HEADER_MAX = 4096 }; /* bytes of the header of a later minor version */
 
 struct tn_snapshot {
     tn_infile *file;

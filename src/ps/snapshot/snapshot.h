@@ -7,7 +7,7 @@
  *         for each row, ascending:     tn_snapshot_add(w, &row, err)
  *     tn_snapshot_commit(w, &done, err);            fsynced; frees w either way
  *
- * The reader is given the meaning of a row's floats, which stands in the manifest. It trusts
+ * The reader is given the meaning of a row's floats, which the manifest has. It trusts
  * nothing: sizes are checked before memory is taken, every byte is under a crc, keys must ascend
  * and lie in their partition. It holds one block (1 MiB) at a time. A writer or a reader belongs to
  * one thread; several may work on different files. Bytes: see snapshot.c.
@@ -26,17 +26,17 @@ enum {
     TN_SNAPSHOT_PARTITIONS_MAX = 65536,
     TN_SNAPSHOT_BLOCK_MAX = 1 << 20,    /* bytes of rows in a block, so of a row too */
     TN_SNAPSHOT_ROW_BYTES = 32,         /* before its floats */
-    TN_SNAPSHOT_FILE_BYTES = 256 << 20, /* where callers cut between partitions */
+    TN_SNAPSHOT_FILE_BYTES = 256 << 20, /* callers cut between partitions at this size */
     TN_SNAPSHOT_SCHEMA_BYTES = 8
 };
 
 typedef struct tn_snapshot_head {
     uint64_t run_id;
     uint64_t step;
-    uint64_t base_step; /* of a delta: that of its predecessor */
+    uint64_t base_step; /* a delta's: step of its predecessor */
     uint8_t
         schema[TN_SNAPSHOT_SCHEMA_BYTES]; /* first bytes of SHA-256 of the manifest's "sparse" */
-    uint32_t partitions;                  /* of the whole key space, 1 .. 65536 */
+    uint32_t partitions;                  /* size of the whole key space, 1 .. 65536 */
     uint32_t first, last;                 /* partitions of this file */
     bool delta;                           /* may hold removed rows */
 } tn_snapshot_head;

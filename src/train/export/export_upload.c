@@ -86,7 +86,7 @@ static tn_status read_object(tn_remote *r, const tn_remote_object *object, const
     return status;
 }
 
-/* What the store does not show counts as not there: then it is sent, and the store says why not. */
+/* A file that the store does not show counts as missing: it is sent, and the store says why not. */
 static tn_status find_index(const tn_export_target *t, const char *uri, const tn_text *ours,
                             const atomic_bool *stop, bool *there, tn_error *err)
 {
@@ -174,7 +174,7 @@ tn_status tn_export_send_latest(const tn_export_target *t, const atomic_bool *st
     return send_file(t, t->folder, t->to, "LATEST", stop, err);
 }
 
-/* ---- what a delta stands on ---- */
+/* ---- the base of a delta ---- */
 
 typedef struct fetching {
     tn_remote *remote;
@@ -278,8 +278,8 @@ static tn_dict *open_copy(const char *folder, tn_verify verify)
                : NULL;
 }
 
-/* The id of what a dictionary stands on; false: it is a full one, or tells its reader what is wrong
- * with it. */
+/* Finds the id of a dictionary's base; false: it is a full one, or its reader will say what is
+ * wrong with it. */
 static bool stands_on(const char *folder, char id[TN_MODEL_HEX])
 {
     tn_dict *d = open_copy(folder, TN_VERIFY_NONE);
@@ -295,8 +295,7 @@ static bool stands_on(const char *folder, char id[TN_MODEL_HEX])
     return is_delta;
 }
 
-/* A damaged copy that the store cannot replace stays, and tells its reader what is wrong with it.
- */
+/* A damaged copy that the store cannot replace stays: its reader will say what is wrong with it. */
 static tn_status have_copy(const tn_export_target *t, const char *folder, const char *id,
                            tn_error *err)
 {

@@ -59,5 +59,5 @@ tn_status tn_export_send_latest(const tn_export_target *t, const atomic_bool *st
 tn_status tn_export_fetch_base(const tn_export_target *t, const char *model_id,
                                tn_error *err) TN_MUST_USE;
 
-/* Of what was sent only the export `model_id`, which holds all rows, stays in `folder`. */
+/* Removes from `folder` all that was sent but the export `model_id`, which holds all rows. */
 void tn_export_prune(const tn_export_target *t, const char *model_id);
