@@ -1,4 +1,4 @@
-/* exits.c - turns a status into an exit code and prints the message of a failure. */
+/* exits.c - prints the message of a failure, and returns its exit code. */
 #include "cli/exits.h"
 
 #include "cli/terminal.h"
@@ -10,17 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-int tn_exit_code(tn_status status)
-{
-    static const int codes[] = {
-        [TN_OK] = 0,     [TN_END] = 1,        [TN_E_USAGE] = 2, [TN_E_CONFIG] = 3,
-        [TN_E_DATA] = 4, [TN_E_CKPT] = 5,     [TN_E_PEER] = 6,  [TN_E_MEMORY] = 7,
-        [TN_E_IO] = 8,   [TN_E_DIVERGED] = 9, [TN_E_LIMIT] = 4, [TN_E_STOPPED] = 75,
-    };
-    TN_ASSERT((size_t)status < sizeof codes / sizeof *codes);
-    return codes[status];
-}
 
 /* Returns whether the first line has ": error: " after a place. */
 static bool has_place(const char *text)

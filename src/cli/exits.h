@@ -1,4 +1,4 @@
-/* exits.h - from a status to the documented exit code; the one place that prints failures.
+/* exits.h - the one place that prints failures; it ends a program with the documented exit code.
  *
  *     0 done        3 config       6 peer        9 diverged
  *     1 internal    4 data         7 memory     75 stopped, can go on
@@ -12,8 +12,6 @@
 
 typedef struct tn_diag tn_diag; /* config/diag.h */
 typedef struct tn_text tn_text; /* base/core/text.h */
-
-int tn_exit_code(tn_status status);
 
 /* "tnet-train: error: <text>" for stderr, with peers "tnet-train: rank 2: error: <text>", where the
  * text need not name that rank again; a text that begins with its own place and severity

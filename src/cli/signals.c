@@ -141,7 +141,7 @@ void tn_signals_start(void)
             (void)got;
         }
     }
-    tn_flush_denormals();
+    (void)tn_flush_denormals();
 }
 
 const atomic_bool *tn_signals_watch_stop(void)

@@ -1,4 +1,5 @@
 /* test_log.c - what reaches the sink. */
+#include "base/core/embedder.h"
 #include "base/core/log.h"
 #include "base/thread/threads.h"
 #include "support/test.h"
@@ -94,4 +95,61 @@ TEST(lines_of_many_threads_arrive_whole)
         assert_int_equal(tn_thread_join(thread[i], NULL), TN_OK);
     }
     assert_int_equal(atomic_load(&n_whole), 2000);
+}
+
+/* ---- an embedder ---- */
+
+typedef struct heard {
+    char last[200];
+    atomic_int n;
+} heard;
+
+static void keep_for(void *arg, int level, const char *line)
+{
+    heard *h = arg;
+    (void)level;
+    (void)snprintf(h->last, sizeof h->last, "%s", line);
+    atomic_fetch_add(&h->n, 1);
+}
+
+static tn_status log_once(void *arg, tn_error *err)
+{
+    (void)err;
+    tn_log(TN_LOG_INFO, "%s", (const char *)arg);
+    return TN_OK;
+}
+
+TEST(lines_of_an_embedded_run_go_to_its_embedder_alone)
+{
+    heard one = {.n = 0};
+    heard two = {.n = 0};
+    const tn_embedder first = {.line = keep_for, .arg = &one};
+    const tn_embedder second = {.line = keep_for, .arg = &two};
+    tn_thread *thread = NULL;
+    tn_log_set(keep, TN_LOG_INFO);
+
+    assert_null(tn_embedder_enter(&first));
+    char word[] = "by a thread";
+    assert_int_equal(tn_thread_start(&thread, "log", log_once, word, NULL), TN_OK);
+    assert_ptr_equal(tn_embedder_enter(&second), &first);
+    tn_log(TN_LOG_DEBUG, "by the second");
+    assert_int_equal(tn_thread_join(thread, NULL), TN_OK);
+    assert_string_equal(one.last, "by a thread");
+    assert_string_equal(two.last, "by the second");
+    assert_int_equal(n_lines, 0);
+
+    assert_ptr_equal(tn_embedder_enter(NULL), &second);
+    tn_log(TN_LOG_INFO, "by the process");
+    assert_string_equal(last_line, "by the process");
+    assert_int_equal(atomic_load(&one.n) + atomic_load(&two.n), 2);
+}
+
+TEST(an_embedder_without_a_function_for_lines_hears_none)
+{
+    const tn_embedder deaf = {.line = NULL};
+    tn_log_set(keep, TN_LOG_INFO);
+    (void)tn_embedder_enter(&deaf);
+    tn_log(TN_LOG_ERROR, "nobody hears");
+    (void)tn_embedder_enter(NULL);
+    assert_int_equal(n_lines, 0);
 }

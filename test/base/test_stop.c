@@ -1,6 +1,7 @@
 /* test_stop.c - whose flag ends a wait. */
 #include "support/test.h"
 
+#include "base/core/embedder.h"
 #include "base/core/stop.h"
 
 TEAR_DOWN
@@ -36,4 +37,19 @@ TEST(the_end_of_a_group_is_heard_but_by_a_flag_of_its_own)
     assert_false(tn_stop_is(&never));
     tn_stop_by_group(false);
     assert_false(tn_stop_is(NULL));
+}
+
+TEST(an_embedded_run_hears_its_embedder_and_not_the_process)
+{
+    atomic_bool process = true;
+    atomic_bool mine = false;
+    const tn_embedder embedder = {.stop = &mine};
+    tn_stop_set(&process);
+    tn_stop_by_group(true);
+    (void)tn_embedder_enter(&embedder);
+    assert_false(tn_stop_is(NULL));
+    atomic_store(&mine, true);
+    assert_true(tn_stop_is(NULL));
+    (void)tn_embedder_enter(NULL);
+    assert_true(tn_stop_is(NULL));
 }

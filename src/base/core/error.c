@@ -21,6 +21,17 @@ void tn_make_printable(char *text, const char *but)
     }
 }
 
+int tn_exit_code(tn_status status)
+{
+    static const int codes[] = {
+        [TN_OK] = 0,     [TN_END] = 1,        [TN_E_USAGE] = 2, [TN_E_CONFIG] = 3,
+        [TN_E_DATA] = 4, [TN_E_CKPT] = 5,     [TN_E_PEER] = 6,  [TN_E_MEMORY] = 7,
+        [TN_E_IO] = 8,   [TN_E_DIVERGED] = 9, [TN_E_LIMIT] = 4, [TN_E_STOPPED] = 75,
+    };
+    TN_ASSERT((size_t)status < sizeof codes / sizeof *codes);
+    return codes[status];
+}
+
 tn_status tn_fail(tn_error *err, tn_status code, const char *fmt, ...)
 {
     TN_ASSERT(code != TN_OK && code != TN_END); /* neither is a failure */

@@ -21,7 +21,7 @@
 
 #include "base/core/compiler.h"
 
-/* src/cli/exits.c turns these into the documented exit codes, given here in brackets. */
+/* tn_exit_code turns these into the documented exit codes, given here in brackets. */
 typedef enum tn_status {
     TN_OK = 0,     /* [0] */
     TN_END,        /* a stream ended; not a failure, carries no message */
@@ -46,6 +46,9 @@ typedef struct tn_error {
  *     return tn_fail(err, TN_E_IO, "cannot open '%s': %s", path,
  *                    strerrordesc_np(errno)); */
 tn_status tn_fail(tn_error *err, tn_status code, const char *fmt, ...) TN_PRINTF(3, 4);
+
+/* Returns the exit code of a program that ends with this status. */
+int tn_exit_code(tn_status status);
 
 /* Puts "<context>: " in front of the text. For callers that know more than the callee. */
 void tn_error_context(tn_error *err, const char *fmt, ...) TN_PRINTF(2, 3);

@@ -1,10 +1,12 @@
-/* log.c - formats a log line and hands it to the sink. */
+/* log.c - formats a log line and hands it to the embedder of the thread, or to the sink. */
 #include "base/core/log.h"
 
+#include "base/core/embedder.h"
 #include "base/core/error.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +26,11 @@ void tn_log_set(tn_log_sink *sink, tn_log_level most)
 
 void tn_log(tn_log_level level, const char *fmt, ...)
 {
-    tn_log_sink *sink = atomic_load(&log_sink);
-    if (sink == NULL || (int)level > atomic_load(&log_most)) {
+    const tn_embedder *embedder = tn_embedder_here();
+    tn_log_sink *sink = embedder == NULL ? atomic_load(&log_sink) : NULL;
+    const bool heard = embedder != NULL ? embedder->line != NULL
+                                        : sink != NULL && (int)level <= atomic_load(&log_most);
+    if (!heard) {
         return;
     }
     char line[LINE_MAX_BYTES];
@@ -40,5 +45,9 @@ void tn_log(tn_log_level level, const char *fmt, ...)
         memcpy(line + sizeof line - sizeof cut_mark, cut_mark, sizeof cut_mark);
     }
     tn_make_printable(line, "\n\t");
-    sink(level, line);
+    if (embedder != NULL) {
+        embedder->line(embedder->arg, (int)level, line);
+    } else {
+        sink(level, line);
+    }
 }

@@ -1,6 +1,7 @@
-/* log.h - one line per fact, on stderr, through a sink that src/cli installs.
+/* log.h - one line per fact, to the embedder of the thread (base/core/embedder.h); without one, to
+ * the sink of the process, which src/cli installs to print on stderr.
  *
- * Libraries say what happened; they never print. Without a sink lines vanish.
+ * Libraries say what happened; they never print. Where nobody listens lines vanish.
  * Any thread may log; a line is handed over whole. Lower case, no full stop.
  */
 #pragma once

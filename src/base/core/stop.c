@@ -1,6 +1,8 @@
 /* stop.c - keeps a pointer to the flag that signals set. */
 #include "base/core/stop.h"
 
+#include "base/core/embedder.h"
+
 #include <stddef.h>
 
 static _Atomic(const atomic_bool *) of_process;
@@ -19,6 +21,10 @@ void tn_stop_set(const atomic_bool *flag)
 
 bool tn_stop_is(const atomic_bool *own)
 {
-    const atomic_bool *flag = own != NULL ? own : atomic_load(&of_process);
-    return (flag != NULL && atomic_load(flag)) || (own == NULL && atomic_load(&group_ends));
+    const tn_embedder *embedder = tn_embedder_here();
+    const atomic_bool *flag = own != NULL        ? own
+                              : embedder != NULL ? embedder->stop
+                                                 : atomic_load(&of_process);
+    const bool grouped = own == NULL && embedder == NULL;
+    return (flag != NULL && atomic_load(flag)) || (grouped && atomic_load(&group_ends));
 }

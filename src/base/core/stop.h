@@ -18,5 +18,6 @@ void tn_stop_set(const atomic_bool *flag); /* NULL: nobody asks, as in the begin
  */
 void tn_stop_by_group(bool ends);
 
-/* Returns whether to end: *own, or, where that is NULL, the flag of the process, or its group. */
+/* Returns whether to end: *own, or, where that is NULL, the flag of the thread's embedder
+ * (base/core/embedder.h); of a thread without one the flag of the process, or its group. */
 bool tn_stop_is(const atomic_bool *own);

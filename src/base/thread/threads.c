@@ -2,6 +2,7 @@
 #include "base/thread/threads.h"
 
 #include "base/core/alloc.h"
+#include "base/core/embedder.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -20,14 +21,16 @@ struct tn_thread {
     pthread_t id;
     tn_thread_fn *run;
     void *arg;
-    tn_status status; /* written by the thread, read after the join */
+    const tn_embedder *embedder; /* the starter's */
+    tn_status status;            /* written by the thread, read after the join */
     tn_error err;
 };
 
 static void *thread_main(void *arg)
 {
     tn_thread *t = arg;
-    tn_flush_denormals();
+    (void)tn_flush_denormals();
+    (void)tn_embedder_enter(t->embedder);
     t->status = t->run(t->arg, &t->err);
     return NULL;
 }
@@ -101,6 +104,7 @@ tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, 
     TN_TRY(TN_ALLOC(t, 1, "a thread", err));
     t->run = run;
     t->arg = arg;
+    t->embedder = tn_embedder_here();
     int failure = create_free_thread(t);
     if (failure != 0) {
         tn_free(t);
@@ -217,16 +221,33 @@ void tn_thread_step_back(int by)
     }
 }
 
-void tn_flush_denormals(void)
+#if defined(__x86_64__)
+enum { FLUSH_TO_ZERO = 0x8000, DENORMALS_ARE_ZERO = 0x0040 };
+static const uint64_t flushing = FLUSH_TO_ZERO | DENORMALS_ARE_ZERO;
+#else
+static const uint64_t flushing = UINT64_C(1) << 24;
+#endif
+
+uint64_t tn_flush_denormals(void)
+{
+    uint64_t mode = 0;
+#if defined(__x86_64__)
+    mode = _mm_getcsr();
+#elif defined(__aarch64__)
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+#endif
+    tn_float_mode_set(mode | flushing);
+    return mode;
+}
+
+void tn_float_mode_set(uint64_t mode)
 {
 #if defined(__x86_64__)
-    enum { FLUSH_TO_ZERO = 0x8000, DENORMALS_ARE_ZERO = 0x0040 };
-    _mm_setcsr(_mm_getcsr() | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO);
+    _mm_setcsr((unsigned)mode);
 #elif defined(__aarch64__)
-    uint64_t control;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
-    control |= UINT64_C(1) << 24;
-    __asm__ volatile("msr fpcr, %0" ::"r"(control));
+    __asm__ volatile("msr fpcr, %0" ::"r"(mode));
+#else
+    (void)mode;
 #endif
 }
 

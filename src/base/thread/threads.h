@@ -1,8 +1,8 @@
 /* threads.h - named threads that report how they ended.
  *
- * A thread's function returns a status and fills its own error; join hands both
- * over. Every thread of TNet is started here, so that each one flushes denormals
- * to zero (see tn_flush_denormals) and blocks the signals that main handles.
+ * A thread's function returns a status and fills its own error; join hands both over. Every thread
+ * of TNet is started here, so that each one flushes denormals to zero (see tn_flush_denormals),
+ * blocks the signals that main handles, and has the embedder of its starter (base/core/embedder.h).
  */
 #pragma once
 
@@ -47,8 +47,10 @@ void tn_thread_unpin(void); /* the caller, which need not be pinned */
 void tn_thread_step_back(int by);
 
 /* Sets FTZ and DAZ for the calling thread: decayed rows would otherwise turn denormal and an epoch
- * takes ten times longer. main() calls it first thing. */
-void tn_flush_denormals(void);
+ * takes ten times longer. main() calls it first thing. Returns what the mode was, for a library
+ * that gives its caller's thread back as it was. */
+uint64_t tn_flush_denormals(void);
+void tn_float_mode_set(uint64_t mode);
 
 /* Returns the processors that the caller may use, or might if it were not pinned; at least 1. */
 uint32_t tn_cpu_count(void);
