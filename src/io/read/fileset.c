@@ -11,6 +11,7 @@
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 #include "io/source/decompress.h"
+#include "io/source/producer.h"
 #include "io/source/remote.h"
 #include "io/source/source.h"
 
@@ -203,8 +204,8 @@ static tn_status add_item(listing *l, const char *item, tn_error *err)
     size_t close = 0;
     bool remote = false;
     TN_TRY(tn_remotes()->is(item, &remote, err));
-    if (tn_source_is_once(item)) {
-        return add_file(l, item, UINT64_MAX, true, err);
+    if (tn_source_is_once(item) || tn_producer_of(item) != NULL) {
+        return add_file(l, item, UINT64_MAX, tn_source_is_once(item), err);
     }
     if (!remote && (strpbrk(item, "*?[{") == NULL || stat(item, &st) == 0)) {
         return add_path(l, item, false, err);
@@ -249,7 +250,8 @@ static tn_status find_compressions(listing *l, const tn_schema *schema, const tn
     uint32_t compression = TN_COMPRESSION_AUTO;
     TN_TRY(tn_format_compression(format, schema->data->compression, &compression, err));
     for (uint32_t i = 0; i < l->n; i++) {
-        l->file[i].compression = compression;
+        const bool is_file = tn_producer_of(l->file[i].path) == NULL;
+        l->file[i].compression = is_file ? compression : TN_COMPRESSION_NONE;
         if (l->file[i].compression == TN_COMPRESSION_AUTO && !l->file[i].once) {
             TN_TRY(find_compression(l, &l->file[i], binary, &l->file[i].compression, err));
         }
@@ -261,7 +263,7 @@ static bool is_cut(const tn_file_entry *file, const tn_schema *schema)
 {
     const bool ranged = file->object == NULL || file->object->ranged;
     return file->compression == TN_COMPRESSION_NONE && !file->once && ranged &&
-           schema->quote != TN_QUOTE_MULTILINE;
+           file->size != UINT64_MAX && schema->quote != TN_QUOTE_MULTILINE;
 }
 
 /* Bytes that all ranks together take of a file at a time, a part each. */

@@ -3,6 +3,7 @@
  *     day_1.tsv     a file               logs/    every file in it
  *     day_*.tsv     a pattern            -        standard input
  *     {b,a}.tsv     b.tsv and a.tsv      s3://..   objects of a store: io/source/remote.h
+ *     memory:x      rows of the program around the run: io/source/producer.h
  *
  * Items keep their order; the files of one pattern or folder are sorted bytewise. Patterns match
  * whole names. Of a folder, names that begin with '.' or '_' are passed over (_SUCCESS, hidden and

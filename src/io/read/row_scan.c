@@ -11,6 +11,7 @@
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
+#include "io/source/producer.h"
 
 #include <math.h>
 #include <string.h>
@@ -253,9 +254,11 @@ static tn_status estimate(probe *p, uint32_t most, tn_row_sample *out, tn_error 
 {
     *out = (tn_row_sample){.rows = -1};
     for (uint32_t i = 0; i < p->files->n; i++) {
-        if (p->files->file[i].size == UINT64_MAX) {
+        const bool sized = p->files->file[i].size != UINT64_MAX;
+        if (!sized && tn_producer_of(p->files->file[i].path) == NULL) {
             return TN_OK;
         }
+        most = sized ? most : UINT32_MAX; /* rows in memory are counted, all of them */
     }
     TN_TRY(tn_block_reader_new(&p->reader, p->schema, p->files, NULL, err));
     TN_TRY(tn_rows_new(&p->rows, p->schema, 0, err));

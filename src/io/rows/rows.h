@@ -128,6 +128,8 @@ tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text
 tn_fault tn_rows_integer(tn_rows *rows, const tn_slot_spec *spec, int64_t value,
                          float x) TN_MUST_USE;
 tn_fault tn_rows_real(tn_rows *rows, const tn_slot_spec *spec, double value) TN_MUST_USE;
+/* As tn_rows_real, of a double that means itself, as its digits in a text do. */
+tn_fault tn_rows_double(tn_rows *rows, const tn_slot_spec *spec, double value) TN_MUST_USE;
 
 tn_fault tn_rows_label(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 tn_fault tn_rows_label_number(tn_rows *rows, double value) TN_MUST_USE;

@@ -231,6 +231,25 @@ tn_fault tn_rows_read_number(const tn_slot_spec *spec, const char *text, size_t 
     return how == TN_NUM_OK ? TN_FAULT_NONE : not_read(how, TN_FAULT_FLOAT, TN_FAULT_FLOAT_RANGE);
 }
 
+tn_fault tn_rows_double(tn_rows *rows, const tn_slot_spec *spec, double value)
+{
+    char text[TN_NUMBER_TEXT_MAX];
+    source from = {text, 0};
+    float single = 0;
+    const bool is_sign = tn_transform_is_sign(&spec->transform);
+    if (!isfinite(value)) {
+        return spec->non_finite_absent ? TN_FAULT_NONE : TN_FAULT_NOT_FINITE;
+    }
+    if (!is_sign && tn_round_f32(value, &single) != TN_NUM_OK) {
+        return TN_FAULT_FLOAT_RANGE;
+    }
+    if (rows->private->keep & TN_ROWS_SIGNS) {
+        from.size = tn_write_f64(text, value);
+    }
+    const bool rounds = !is_sign && tn_transform_rounds(&spec->transform, value);
+    return add_number(rows, spec, rounds ? (double)single : value, from);
+}
+
 static tn_fault take_float(tn_rows *rows, const tn_slot_spec *spec, source from)
 {
     double v = 0;

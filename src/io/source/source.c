@@ -1,5 +1,5 @@
-/* source.c - bytes of files, of standard input and of objects, decompressed where they are
- * compressed.
+/* source.c - bytes of files, of standard input, of objects and of producers, decompressed where
+ * they are compressed.
  *
  * A regular file never waits for long. Standard input, a pipe with a name and the like may be
  * silent: they are opened without waiting for a writer, and their reads wait in slices and look
@@ -13,6 +13,7 @@
 #include "base/trace/trace.h"
 #include "io/schema/dataopts.h"
 #include "io/source/decompress.h"
+#include "io/source/producer.h"
 #include "io/source/remote.h"
 
 #include <errno.h>
@@ -28,12 +29,14 @@ struct tn_source {
     const char *path;
     bool once; /* standard input */
     int fd;
-    bool waits;               /* a read may */
-    tn_remote_stream *remote; /* NULL: `fd` */
-    const atomic_bool *stop;  /* NULL: nobody asks */
-    tn_lane *lane;            /* NULL: not recorded */
-    uint64_t taken;           /* off the file */
-    char ahead[TN_PEEK_MAX];  /* peeked at, not yet taken */
+    bool waits;                  /* a read may */
+    tn_remote_stream *remote;    /* NULL: `fd`, or the producer */
+    const tn_producer *producer; /* NULL: none */
+    void *pass;                  /* the producer's */
+    const atomic_bool *stop;     /* NULL: nobody asks */
+    tn_lane *lane;               /* NULL: not recorded */
+    uint64_t taken;              /* off the file */
+    char ahead[TN_PEEK_MAX];     /* peeked at, not yet taken */
     size_t ahead_from;
     size_t ahead_to;
     const tn_container *container;
@@ -60,6 +63,11 @@ static bool may_wait(int fd)
 
 static tn_status open_file(tn_source *s, uint64_t from, tn_error *err)
 {
+    if (s->producer != NULL) {
+        TN_ASSERT(from == 0);
+        s->fd = -1;
+        return s->producer->open(s->producer->arg, &s->pass, err);
+    }
     do {
         s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     } while (s->fd < 0 && errno == EINTR);
@@ -84,8 +92,13 @@ tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const
     TN_ASSERT(!once || from == 0);
     tn_source *s = NULL;
     TN_TRY(TN_ALLOC(s, 1, "a source", err));
-    *s = (tn_source){
-        .path = path, .once = once, .fd = STDIN_FILENO, .waits = true, .stop = stop, .taken = from};
+    *s = (tn_source){.path = path,
+                     .once = once,
+                     .fd = STDIN_FILENO,
+                     .waits = true,
+                     .stop = stop,
+                     .taken = from,
+                     .producer = tn_producer_of(path)};
     tn_status status = once ? TN_OK : open_file(s, from, err);
     if (status != TN_OK) {
         tn_source_close(s);
@@ -126,6 +139,9 @@ void tn_source_close(tn_source *source)
     tn_decompressor_free(source->decompressor);
     if (source->remote != NULL) {
         tn_remotes()->stream_close(source->remote);
+    }
+    if (source->pass != NULL) {
+        source->producer->close(source->pass);
     }
     if (source->fd >= 0 && !source->once) {
         (void)close(source->fd); /* nothing was written */
@@ -173,6 +189,9 @@ static tn_status file_read(const tn_source *s, void *data, size_t size, size_t *
     ssize_t got = -1;
     if (s->remote != NULL) {
         return tn_remotes()->stream_read(s->remote, data, size, n, err);
+    }
+    if (s->producer != NULL) {
+        return s->producer->read(s->pass, data, size, n, err);
     }
     do {
         if (s->waits) {

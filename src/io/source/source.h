@@ -1,5 +1,5 @@
-/* source.h - a stream of bytes from somewhere: a file, standard input, an object of a store;
- * decompressed where asked for.
+/* source.h - a stream of bytes from somewhere: a file, standard input, an object of a store, a
+ * producer in memory (io/source/producer.h); decompressed where asked for.
  *
  *     tn_source *s = NULL;
  *     TN_TRY(tn_source_open(&s, "day_1.tsv.gz", 0, NULL, err));
