@@ -11,16 +11,13 @@
 #include "config/fieldtree.h"
 #include "config/tree.h"
 #include "io/source/uri.h"
-#include "train/checkpoint/checkpoint.h"
 #include "train/config/lists.h"
 #include "train/eval/predict.h"
+#include "train/job/train_job.h"
 #include "train/report/eval_result.h"
 #include "train/report/report.h"
 #include "train/report/text_tables.h"
-#include "train/run/day_loop.h"
-#include "train/run/day_plan.h"
 #include "train/run/dryrun.h"
-#include "train/run/trainer.h"
 
 #include <stdio.h>
 
@@ -127,11 +124,6 @@ static tn_status check_outputs(tn_setup *s, const train_flags *f, tn_error *err)
 
 static tn_status train(tn_setup *s, const tn_options *options, const train_flags *f, tn_error *err)
 {
-    if (s->run.data.train.n == 0) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "nothing to learn from: data.train is not set\nhint: 'data.train=PATH' "
-                       "names files, a pattern or a folder");
-    }
     tn_picture picture = {0};
     const bool leads = s->run.cluster.rank == 0; /* the picture of a group is that of rank 0 */
     if (leads) {
@@ -143,7 +135,6 @@ static tn_status train(tn_setup *s, const tn_options *options, const train_flags
         .peers_table = f->peers_table,
         .terminal = tn_terminal_is_one(),
         .width = tn_terminal_width(),
-        .exit_code = tn_exit_code,
         .inputs = &s->inputs,
         .profile = picture.profile,
         .stop = tn_signals_watch_stop(),
@@ -151,7 +142,7 @@ static tn_status train(tn_setup *s, const tn_options *options, const train_flags
         .told_elsewhere = &s->told_elsewhere,
     };
     tn_outcome out;
-    tn_status status = tn_train(s->plan, &s->text, &watch, &s->binder, &out, err);
+    tn_status status = tn_train_job_run(s, &watch, &out, err);
     tn_terminal_done();
     if (status == TN_OK) {
         print_results(s, &out);
@@ -217,41 +208,6 @@ static void print_config(tn_setup *s)
     print_fields(tn_run_fields, s->tree, true);
 }
 
-static tn_status look_for_stop(void *arg, tn_error *err)
-{
-    (void)arg;
-    return atomic_load(tn_signals_watch_stop())
-               ? tn_fail(err, TN_E_STOPPED,
-                         "stopped by a signal while a day was waited for; nothing is lost\nhint: "
-                         "start the same command again to go on")
-               : TN_OK;
-}
-
-/* Chooses the day that is learned first. TN_END: there is none, and the user knows why. A run that
- * owes something begins in any case: it pays first, then waits for its day, or says why there is
- * none. */
-static tn_status choose_day(tn_setup *s, tn_error *err)
-{
-    const tn_day_wait wait = {.again = s->run.data.again, .idle = look_for_stop};
-    const double wait_s = s->run.data.wait_s;
-    const bool owes = tn_day_loop_owes(&s->run);
-    tn_text said = {0};
-    s->run.data.wait_s = owes ? 0 : wait_s;
-    tn_status status = tn_day_plan_begin(&s->run, &s->binder, &wait, &said, err);
-    s->run.data.wait_s = wait_s;
-    s->has_day = status == TN_OK;
-    if (owes && (status == TN_END || status == TN_E_DATA || status == TN_E_CONFIG)) {
-        tn_text_done(&said);
-        return TN_OK; /* tn_setup_choose takes the files of a day that is there */
-    }
-    if (status == TN_END && s->run.cluster.rank == 0) {
-        tn_log(TN_LOG_INFO, "%s", tn_text_str(&said));
-        tn_checkpoint_settle(&s->run);
-    }
-    tn_text_done(&said);
-    return status;
-}
-
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const train_flags *f = asked;
@@ -278,18 +234,15 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         return TN_OK;
     }
     TN_TRY(tn_local_rank(&local, s, err));
-    if (!(f->print_graph || f->dry_run || f->plan || f->dot)) {
-        (void)tn_signals_watch_stop(); /* the first look may already be one at a silent server */
-        tn_status status = choose_day(s, err);
-        TN_TRY(status == TN_END ? TN_OK : status);
-        if (status == TN_END) {
-            return TN_OK;
-        }
-    }
     s->alone = f->print_graph || f->plan || f->dot;
-    TN_TRY(tn_setup_plan(s, err));
     if (s->alone || f->dry_run) {
+        TN_TRY(tn_setup_plan(s, err));
         return answer(s, f, err);
+    }
+    /* Watched from here on: the first look may already be one at a silent server. */
+    const tn_status status = tn_train_job_plan(s, tn_signals_watch_stop(), err);
+    if (status != TN_OK) {
+        return status == TN_END ? TN_OK : status;
     }
     if (tn_local_is_group(&local)) {
         return tn_local_run(&local, s, err);

@@ -125,11 +125,6 @@ typedef struct result {
     uint32_t hash;
 } result;
 
-static int code_of(tn_status status)
-{
-    return (int)status;
-}
-
 static const tn_membership *membership_of(tn_arena *arena, const char *name, uint32_t rank,
                                           uint32_t n)
 {
@@ -179,7 +174,7 @@ static void *train(void *arg)
 {
     rank_run *x = arg;
     const tn_run_text text = {.config = "test\n", .hash = HASH};
-    const tn_watch watch = {.exit_code = code_of, .stop = x->stop};
+    const tn_watch watch = {.stop = x->stop};
     x->status = tn_train(x->plan, &text, &watch, &x->b, &x->out, &x->err);
     return NULL;
 }

@@ -201,18 +201,13 @@ void exportkit_close(exportkit *k)
     tn_tmpdir_remove(k->dir);
 }
 
-static int exit_code(tn_status status)
-{
-    return (int)status;
-}
-
 void exportkit_train(exportkit *k)
 {
     static const tn_run_text text = {
         .config = "kit\n",
         .hash = "0000000000000000000000000000000000000000000000000000000000000000"};
     tn_error err = {0};
-    tn_watch watch = {.exit_code = exit_code};
+    tn_watch watch = {.show = NULL};
     tn_outcome out;
     fail_if(tn_train(k->plan, &text, &watch, &k->binder, &out, &err) != TN_OK, "%s%s",
             tn_text_str(&k->diag.text), err.text);

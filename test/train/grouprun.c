@@ -34,11 +34,6 @@ typedef struct seat {
     tn_membership membership;
 } seat;
 
-static int code_of(tn_status status)
-{
-    return (int)status;
-}
-
 static void note_line(void *arg, const char *text, bool transient)
 {
     (void)text;
@@ -76,8 +71,7 @@ static void *run(void *arg)
     tn_diag diag CLEANUP(tn_diag_done) = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     const tn_run_text text = {.config = "test\n", .hash = HASH};
-    const tn_watch watch = {.exit_code = code_of,
-                            .show = s->rank == 0 ? note_line : NULL,
+    const tn_watch watch = {.show = s->rank == 0 ? note_line : NULL,
                             .arg = g,
                             .told_elsewhere = &g->elsewhere[s->rank],
                             .stop = g->stops[s->rank] ? &g->shown : NULL};

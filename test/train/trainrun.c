@@ -32,11 +32,6 @@ void trainrun_watch(trainrun_line *line, void *arg)
     on_line_arg = arg;
 }
 
-static int code_of(tn_status status)
-{
-    return (int)status;
-}
-
 static void keep_line(void *arg, const char *text, bool transient)
 {
     tn_text *shown = arg;
@@ -64,7 +59,6 @@ static trainrun run(const char *dir, const char *const *more, const tn_watch *as
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_run_text text = {.config = "test\n", .hash = HASH};
     tn_watch watch = *asked;
-    watch.exit_code = code_of;
     if (on_line != NULL) {
         watch.show = tell_line;
     }

@@ -25,6 +25,7 @@
 typedef struct visit {
     const struct visit *outer;
     const char *path;
+    const char *text;    /* in place of the file's; NULL: it is read */
     char real[PATH_MAX]; /* the same under whatever name it was included */
     uint32_t depth;
 } visit;
@@ -124,7 +125,13 @@ static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v)
 {
     TN_ASSERT(v->depth <= TN_INCLUDE_DEPTH_MAX);
     bool piped = strcmp(v->path, "-") == 0; /* includes are relative to the working directory */
-    tn_tree *tree = tn_yaml_read_file(b->arena, b->diag, piped ? "/dev/stdin" : v->path);
+    const tn_yaml_in given = {.text = v->text,
+                              .size = v->text != NULL ? strlen(v->text) : 0,
+                              .source = v->path,
+                              .lines = true};
+    tn_tree *tree = v->text != NULL
+                        ? tn_yaml_read(b->arena, b->diag, &given)
+                        : tn_yaml_read_file(b->arena, b->diag, piped ? "/dev/stdin" : v->path);
     if (tree == NULL) {
         return NULL;
     }
@@ -451,12 +458,12 @@ static const tn_tree *merge_presets(layers *l, const tn_tree *first)
 }
 
 /* On top of those before; NULL: there is none. */
-static void add_file(layers *l, const char *path)
+static void add_file(layers *l, const char *path, const char *text)
 {
     if (path == NULL || l->file == NULL) {
         return;
     }
-    visit v = {.path = tn_tree_text(l->b.arena, path, strlen(path))};
+    visit v = {.path = tn_tree_text(l->b.arena, path, strlen(path)), .text = text};
     resolve(&v);
     const tn_tree *file = load(&l->b, l->in->fields, &v);
     if (file != NULL && l->in->top != NULL) { /* both files were written by this program */
@@ -469,8 +476,8 @@ const tn_tree *tn_config_load(const tn_config_in *in, tn_arena *arena, tn_diag *
 {
     layers l = {.in = in, .b = {.arena = arena, .diag = diag}};
     l.file = tn_tree_new(arena, TN_TREE_MAP, (tn_origin){0});
-    add_file(&l, in->path);
-    add_file(&l, in->top);
+    add_file(&l, in->path, in->text);
+    add_file(&l, in->top, NULL);
     read_overs(&l);
     if (l.file == NULL || l.failed) {
         return NULL;

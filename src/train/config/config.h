@@ -36,6 +36,7 @@ typedef struct tn_config_in {
     const tn_field *fields;       /* table of the whole configuration */
     const tn_presets *presets;    /* NULL: none */
     const char *path;             /* the file; NULL: none */
+    const char *text;             /* its YAML, in place of what the file holds; NULL: it is read */
     const char *top;              /* config.yaml on top of it, which is then run.yaml; NULL: none */
     const char *const *env;       /* "NAME=value", NULL-terminated; NULL: none */
     const char *const *overrides; /* "section.key=value" */

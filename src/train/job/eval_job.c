@@ -198,6 +198,9 @@ static tn_status take_scores(void *arg, const tn_scores *scores, tn_error *err)
         TN_TRY(j->is_other ? tn_compare_take(j->compare, scores, j->shift, err)
                            : tn_compare_sink(j->compare, scores, j->shift, err));
     }
+    if (j->opts.sink != NULL) {
+        TN_TRY(j->opts.sink(j->opts.sink_arg, scores, j->shift, err));
+    }
     return j->nodes == NULL ? TN_OK : tn_fetch_sink(j->nodes, scores, err);
 }
 
@@ -253,7 +256,7 @@ static tn_status judge(tn_eval_job *j, tn_worker *w, const tn_ranks *ranks, cons
         TN_TRY(tn_feed_open(&j->feed, &j->opts.feed, &j->fed, w->eval_graph, err));
     }
     const bool named = j->to != NULL || j->nodes != NULL;
-    const bool wanted = named || j->calibrate != NULL || j->compare != NULL;
+    const bool wanted = named || j->calibrate != NULL || j->compare != NULL || j->opts.sink != NULL;
     if (j->compare != NULL && j->findings.schema->label->none) {
         return tn_fail(err, TN_E_CONFIG, "'--compare' needs labels, and data.label is none");
     }

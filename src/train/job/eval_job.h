@@ -18,6 +18,9 @@
 
 typedef struct tn_profile tn_profile; /* train/report/profile.h */
 
+/* Receives every score; `shift` is to be added to a logit, for sampled negatives. */
+typedef tn_status tn_eval_job_sink(void *arg, const tn_scores *scores, double shift, tn_error *err);
+
 /* Everything is lent until the job is freed. */
 typedef struct tn_eval_job_opts {
     const char *export;         /* the folder of an export; NULL: a checkpoint is evaluated */
@@ -28,9 +31,11 @@ typedef struct tn_eval_job_opts {
     tn_strs feed;               /* "NODE=FILE.npz": nodes whose values come from files */
     tn_calibrate_method method; /* how to fit a calibration; NONE: nothing is fitted */
     const char *calibration;    /* the file that gets the calibration */
-    const char *compare;        /* another model, or a file of its predictions; NULL: none */
-    const char *const *env;     /* for the configuration of a checkpoint to compare with */
-    const atomic_bool *stop;    /* true: end with TN_E_STOPPED */
+    tn_eval_job_sink *sink;     /* gets every score; NULL: nobody wants them */
+    void *sink_arg;
+    const char *compare;     /* another model, or a file of its predictions; NULL: none */
+    const char *const *env;  /* for the configuration of a checkpoint to compare with */
+    const atomic_bool *stop; /* true: end with TN_E_STOPPED */
 } tn_eval_job_opts;
 
 typedef struct tn_eval_job tn_eval_job;

@@ -203,13 +203,14 @@ tn_status tn_setup_load(tn_setup *s, const tn_setup_in *from, tn_error *err)
         .fields = tn_run_fields,
         .presets = &presets,
         .path = from->path,
+        .text = from->text,
         .env = from->env,
         .overrides = from->overrides.item,
         .n_overrides = from->overrides.n,
     };
     char dir[TN_PATH_SIZE] = "";
     s->config = in.path;
-    if (s->reads && tn_path_is_dir(in.path)) {
+    if ((s->reads || s->opens) && in.text == NULL && tn_path_is_dir(in.path)) {
         TN_TRY(find_config(s, in.path, &in, dir, err));
     }
     s->tree = tn_config_load(&in, s->arena, &s->diag);

@@ -25,6 +25,7 @@
 /* The sources of a configuration. */
 typedef struct tn_setup_in {
     const char *path; /* a file; of a setup that reads also the folder of a run or checkpoint */
+    const char *text; /* the YAML of that file, which is not read then; NULL: it is */
     const char *const *env; /* "TNET_SECTION__KEY=value" among others; NULL-terminated, or NULL */
     tn_strs overrides;      /* "section.key=value" */
 } tn_setup_in;
@@ -42,6 +43,7 @@ typedef struct tn_setup {
 
     /* A caller that only reads a checkpoint sets these three before tn_setup_load. */
     bool reads;
+    bool opens;       /* in->path is the folder of a run, also where the run is to go on */
     bool reads_next;  /* judges a run over days by the day after the last learned one */
     const char *from; /* a checkpoint or run directory; NULL: what checkpoint.resume says */
 

@@ -42,6 +42,7 @@ struct tn_report {
     bool told_diverging, told_no_pairs, told_aged;
     double started_wall, begin;
     double told_saved; /* when a save was reported; before the first: `begin` */
+    double passed_on;  /* when the watch got how far the run is; 0: never */
     tn_paced paced;
     uint64_t rows, steps; /* made by this process, or by all together */
     char blas[TN_HOST_BLAS_SIZE];
@@ -230,6 +231,26 @@ static tn_status draw(tn_report *r, const tn_report_step *s, double now, tn_erro
     return TN_OK;
 }
 
+/* Passes on to the watch how far the run is, ten times a second. */
+static void pass_progress_on(tn_report *r, const tn_report_step *s, double now)
+{
+    const tn_watch *watch = r->opts.watch;
+    TN_ASSERT(watch != NULL && s->state != NULL);
+    if (watch->progress == NULL || now - r->passed_on < .1) {
+        return;
+    }
+    const tn_watch_progress progress = {
+        .steps = s->state->steps,
+        .samples = s->state->samples,
+        .epochs = s->state->progress.epoch + s->epoch_done,
+        .done = s->done,
+        .loss = r->window.steps > 0 ? tn_window_totals_loss(&r->window) : (double)NAN,
+        .seconds = now - r->begin,
+    };
+    r->passed_on = now;
+    watch->progress(watch->arg, &progress);
+}
+
 tn_metrics *tn_report_scores(tn_report *r)
 {
     return r->window.metrics;
@@ -252,6 +273,7 @@ tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *e
     if (tn_bar_due(&r->bar, now)) {
         TN_TRY(draw(r, s, now, err));
     }
+    pass_progress_on(r, s, now);
     if (now - r->window.begin >= r->run->log.every) {
         tn_read_counts counts;
         tn_reader_counts(s->reader, &counts);
@@ -649,7 +671,7 @@ static void summary_text(const tn_report *r, const tn_report_end *end, tn_text *
     tn_json_str(t, "format", "tnet-summary");
     tn_json_raw(t, "version", "[1,0]");
     tn_json_str(t, "status", end->status);
-    tn_json_u64(t, "exit_code", (uint64_t)r->opts.watch->exit_code(end->result));
+    tn_json_u64(t, "exit_code", (uint64_t)tn_exit_code(end->result));
     if (end->message != NULL) {
         tn_json_str(t, "error", end->message);
     }
@@ -741,7 +763,7 @@ tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err
     if (status == TN_OK) {
         tn_text *t = begin(r, "end", end->state);
         tn_json_str(t, "status", end->status);
-        tn_json_u64(t, "exit_code", (uint64_t)r->opts.watch->exit_code(end->result));
+        tn_json_u64(t, "exit_code", (uint64_t)tn_exit_code(end->result));
         tn_json_f64(t, "seconds", end->trained->seconds);
         r->journal.record.well = end->result == TN_OK;
         status = tn_journal_end(&r->journal, err);

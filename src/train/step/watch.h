@@ -12,16 +12,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef struct tn_metrics tn_metrics; /* metrics/metrics.h */
+
+/* How far a run is. */
+typedef struct tn_watch_progress {
+    uint64_t steps, samples;
+    double epochs;  /* learned, 1.5: half of the second */
+    double done;    /* share of the run, 0 .. 1; NAN: not known */
+    double loss;    /* mean of the open window; NAN: it has no step */
+    double seconds; /* since the run began */
+} tn_watch_progress;
+
 typedef struct tn_watch {
     /* One line for a person. `transient`: it is drawn over the line before (a progress bar). The
      * table of peers is several lines, and comes on another thread. */
     void (*show)(void *arg, const char *text, bool transient);
     void *arg;
-    bool peers_table;                   /* show a line per peer every 10 s */
-    bool terminal;                      /* somebody looks at it: draw a bar */
-    uint32_t width;                     /* columns of the terminal */
-    int (*exit_code)(tn_status status); /* documented code of an outcome, for summary.json */
-    const struct tn_inputs *inputs;     /* files that outputs may not replace; NULL: none */
+    /* Gets each line of metrics.jsonl, without its end, and how far the run is, ten times a second;
+     * both on the trainer's thread. NULL: nobody wants them. */
+    void (*record)(void *arg, const char *line, size_t size);
+    void (*progress)(void *arg, const tn_watch_progress *progress);
+    /* Gets the scores of data.valid: the metrics that are reported. NULL: nobody wants them. */
+    void (*evaluated)(void *arg, uint64_t step, const tn_metrics *metrics);
+    const atomic_bool *ends;        /* true: training ends as if the data had ended; NULL: never */
+    bool peers_table;               /* show a line per peer every 10 s */
+    bool terminal;                  /* somebody looks at it: draw a bar */
+    uint32_t width;                 /* columns of the terminal */
+    const struct tn_inputs *inputs; /* files that outputs may not replace; NULL: none */
     struct tn_profile
         *profile; /* the run's picture (train/report/profile.h); NULL: nobody wants it */
     /* Set by signal handlers; NULL: nobody asks. Stop: end with TN_E_STOPPED, saved, as soon as a
