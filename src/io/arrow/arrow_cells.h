@@ -1,5 +1,5 @@
-/* arrow_cells.h - from Arrow's arrays to rows of cells (io/arrow/cells.h), which the format `arrow`
- * reads as other formats read lines.
+/* arrow_cells.h - from Arrow's arrays to rows of cells (io/arrow/cells.h), which
+ * io/arrow/cells_format.h reads as other formats read lines.
  *
  *     schema    struct { user: utf8, tags: list<utf8>, price: double }
  *     batch     a struct array of n rows, its columns side by side

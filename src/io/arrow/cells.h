@@ -1,4 +1,4 @@
-/* cells.h - rows of typed cells as bytes: the records of the format `arrow`, as
+/* cells.h - rows of typed cells as bytes: the records of io/arrow/cells_format.h, as
  * io/arrow/arrow_cells.h makes them of the arrays of a program.
  *
  *     stream    head, row, row, ..

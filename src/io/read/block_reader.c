@@ -20,7 +20,6 @@
 
 struct tn_block_reader {
     const tn_schema *schema;
-    const tn_format *format;
     const tn_fileset *files;
     const atomic_bool *stop;
     tn_lane *lane;
@@ -45,6 +44,12 @@ enum { HOP_BYTES = 1 << 18, HEADER_BYTES_MAX = 64 };
 static inline const tn_part_info *part_of(const tn_block_reader *reader)
 {
     return &reader->files->part[reader->part];
+}
+
+/* The format of the source that is read. */
+static const tn_format *format_of(const tn_block_reader *reader)
+{
+    return tn_fileset_format(reader->files, part_of(reader)->source, reader->schema);
 }
 
 static inline tn_bytes window_of(const tn_block_reader *reader)
@@ -112,7 +117,7 @@ static tn_status take_head(tn_block_reader *reader, tn_head *head, tn_error *err
         tn_bytes window = window_of(reader);
         tn_bytes before = window;
         tn_status status =
-            reader->format->head(&window, reader->ended, reader->schema, &place, head, err);
+            format_of(reader)->head(&window, reader->ended, reader->schema, &place, head, err);
         if (status == TN_OK) {
             reader->at += before.size - window.size;
             reader->line += tn_count_lines(before.data, before.size - window.size);
@@ -128,7 +133,7 @@ static tn_status take_head(tn_block_reader *reader, tn_head *head, tn_error *err
 
 static tn_status open_at(tn_block_reader *reader, uint64_t from, tn_error *err)
 {
-    bool start_of_text = from == 0 && !reader->format->binary;
+    bool start_of_text = from == 0 && !format_of(reader)->binary;
     leave_part(reader);
     reader->offset = from;
     reader->line = start_of_text;
@@ -204,9 +209,10 @@ static tn_status hop(tn_block_reader *reader, bool *moved, tn_error *err)
     bool found = true; /* a record may begin here */
     do {
         TN_TRY(fill_window(reader, want, err));
-        uint64_t step = found ? reader->format->hop(window_of(reader), reader->schema) : 0;
+        uint64_t step = found ? format_of(reader)->hop(window_of(reader), reader->schema) : 0;
         if (step == 0) {
-            step = reader->format->resync(window_of(reader), reader->ended, reader->schema, &found);
+            step =
+                format_of(reader)->resync(window_of(reader), reader->ended, reader->schema, &found);
         }
         TN_TRY(advance(reader, step, err));
         want = step == 0 ? 2 * want : HEADER_BYTES_MAX;
@@ -240,7 +246,7 @@ static tn_status open_part(tn_block_reader *reader, tn_error *err)
 {
     const tn_part_info *part = part_of(reader);
     tn_head *head = &reader->head[part->source];
-    bool headed = reader->format->head != NULL;
+    bool headed = format_of(reader)->head != NULL;
     if (headed && (part->first == 0 || head->column == NULL)) {
         TN_TRY(open_with_head(reader, head, err));
     } else if (part->first == 0) {
@@ -249,7 +255,8 @@ static tn_status open_part(tn_block_reader *reader, tn_error *err)
     if (part->first == 0) {
         return TN_OK;
     }
-    return reader->format->binary ? find_record(reader, err) : find_line(reader, part->first, err);
+    return format_of(reader)->binary ? find_record(reader, err)
+                                     : find_line(reader, part->first, err);
 }
 
 void tn_block_done(tn_block *block)
@@ -263,14 +270,12 @@ tn_status tn_block_reader_new(tn_block_reader **out, const tn_schema *schema,
                               const tn_fileset *files, const atomic_bool *stop, tn_error *err)
 {
     *out = NULL;
-    const tn_format *format = tn_format_find(schema->data->format);
-    if (format == NULL) {
+    if (tn_format_find(schema->data->format) == NULL) {
         return tn_fail(err, TN_E_CONFIG, "unknown data.format '%s'", schema->data->format);
     }
     tn_block_reader *reader = NULL;
     TN_TRY(TN_ALLOC(reader, 1, "a feed", err));
-    *reader = (tn_block_reader){
-        .schema = schema, .format = format, .files = files, .stop = stop, .over = true};
+    *reader = (tn_block_reader){.schema = schema, .files = files, .stop = stop, .over = true};
     if (TN_ALLOC(reader->head, files->n, "heads of files", err) != TN_OK ||
         TN_ALLOC(reader->start, (size_t)files->n_parts + 1, "parts", err) != TN_OK) {
         tn_block_reader_free(reader);
@@ -316,7 +321,7 @@ static tn_status pass_damage(tn_block_reader *reader, tn_block *block, tn_error 
         TN_TRY(fill_window(reader, want, err));
         bool found = false;
         tn_bytes window = window_of(reader);
-        size_t step = reader->format->resync(window, reader->ended, reader->schema, &found);
+        size_t step = format_of(reader)->resync(window, reader->ended, reader->schema, &found);
         reader->at += step;
         block->passed += step;
         reader->damaged = !found;
@@ -344,7 +349,7 @@ static uint64_t line_here(const tn_block_reader *reader, const tn_block *block)
         return reader->line + lines_of(reader, block);
     }
     bool found =
-        !reader->format->binary &&
+        !format_of(reader)->binary &&
         tn_fileset_lines_before(reader->files, block->file, reader->offset + reader->at, &lines);
     return found ? lines + 1 : 0;
 }
@@ -370,12 +375,12 @@ static tn_status cut_records(tn_block_reader *reader, tn_block *block)
         tn_bytes record;
         tn_error what;
         tn_status status =
-            reader->format->cut(&window, reader->ended, reader->schema, &record, &what);
+            format_of(reader)->cut(&window, reader->ended, reader->schema, &record, &what);
         if (status == TN_END) {
             return TN_END;
         }
         if (status != TN_OK) {
-            block->damage = reader->format->resync != NULL;
+            block->damage = format_of(reader)->resync != NULL;
             reader->damaged = block->damage;
             return name_damage(reader, block, &what);
         }
@@ -500,7 +505,7 @@ static void start_parsed(const tn_block *block, tn_parsed *out)
 void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fileset *files,
                     uint32_t messages_max, tn_parsed *out)
 {
-    const tn_format *format = tn_format_find(schema->data->format);
+    const tn_format *format = tn_fileset_format(files, block->file, schema);
     tn_record_location place = {.source = files->file[block->file].path, .head = block->head};
     tn_rows *rows = out->rows;
     uint64_t line = block->line;

@@ -28,6 +28,7 @@ typedef struct tn_file_entry {
     uint64_t size; /* UINT64_MAX: not known */
     uint32_t compression;
     bool once;                /* cannot be opened again */
+    bool in_memory;           /* its rows are cells, whatever the format is (io/arrow/cells.h) */
     tn_remote_object *object; /* the object of the URI `path`; NULL: it is a file */
 } tn_file_entry;
 

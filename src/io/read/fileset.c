@@ -6,6 +6,7 @@
 #include "base/core/log.h"
 #include "base/file/file.h"
 #include "base/file/output_file.h"
+#include "io/arrow/cells_format.h"
 #include "io/format/delimited.h"
 #include "io/format/format.h"
 #include "io/schema/dataopts.h"
@@ -205,7 +206,9 @@ static tn_status add_item(listing *l, const char *item, tn_error *err)
     bool remote = false;
     TN_TRY(tn_remotes()->is(item, &remote, err));
     if (tn_source_is_once(item) || tn_producer_of(item) != NULL) {
-        return add_file(l, item, UINT64_MAX, tn_source_is_once(item), err);
+        TN_TRY(add_file(l, item, UINT64_MAX, tn_source_is_once(item), err));
+        l->file[l->n - 1].in_memory = !tn_source_is_once(item);
+        return TN_OK;
     }
     if (!remote && (strpbrk(item, "*?[{") == NULL || stat(item, &st) == 0)) {
         return add_path(l, item, false, err);
@@ -250,8 +253,7 @@ static tn_status find_compressions(listing *l, const tn_schema *schema, const tn
     uint32_t compression = TN_COMPRESSION_AUTO;
     TN_TRY(tn_format_compression(format, schema->data->compression, &compression, err));
     for (uint32_t i = 0; i < l->n; i++) {
-        const bool is_file = tn_producer_of(l->file[i].path) == NULL;
-        l->file[i].compression = is_file ? compression : TN_COMPRESSION_NONE;
+        l->file[i].compression = l->file[i].in_memory ? TN_COMPRESSION_NONE : compression;
         if (l->file[i].compression == TN_COMPRESSION_AUTO && !l->file[i].once) {
             TN_TRY(find_compression(l, &l->file[i], binary, &l->file[i].compression, err));
         }
@@ -490,6 +492,11 @@ void tn_fileset_free(tn_fileset *files)
         tn_remotes()->close(files->remote);
         tn_arena_free(files->arena);
     }
+}
+
+const tn_format *tn_fileset_format(const tn_fileset *files, uint32_t file, const tn_schema *schema)
+{
+    return files->file[file].in_memory ? &tn_cells_format : tn_format_find(schema->data->format);
 }
 
 tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,

@@ -24,6 +24,7 @@
 
 typedef struct tn_arena tn_arena;         /* base/core/arena.h */
 typedef struct tn_data_opts tn_data_opts; /* io/schema/dataopts.h */
+typedef struct tn_format tn_format;       /* io/format/format.h */
 typedef struct tn_schema tn_schema;       /* io/schema/schema.h */
 typedef struct tn_source tn_source;       /* io/source/source.h */
 typedef struct tn_strs tn_strs;           /* config/values.h */
@@ -59,6 +60,9 @@ tn_status tn_fileset_look(const tn_strs *paths, const char *secrets, tn_error *e
  * `warn`: logs a header that goes to another machine unencrypted. */
 tn_status tn_fileset_check_hosts(const tn_data_opts *data, const tn_strs *more, bool warn,
                                  tn_error *err) TN_MUST_USE;
+
+/* The format of a file: that of the schema, which exists, or of rows in memory. */
+const tn_format *tn_fileset_format(const tn_fileset *files, uint32_t file, const tn_schema *schema);
 
 /* Opens a file at a byte, inflated where it is compressed (then `from` is 0). */
 tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,

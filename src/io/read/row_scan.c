@@ -11,7 +11,6 @@
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
-#include "io/source/producer.h"
 
 #include <math.h>
 #include <string.h>
@@ -254,11 +253,11 @@ static tn_status estimate(probe *p, uint32_t most, tn_row_sample *out, tn_error 
 {
     *out = (tn_row_sample){.rows = -1};
     for (uint32_t i = 0; i < p->files->n; i++) {
-        const bool sized = p->files->file[i].size != UINT64_MAX;
-        if (!sized && tn_producer_of(p->files->file[i].path) == NULL) {
+        const tn_file_entry *file = &p->files->file[i];
+        if (file->size == UINT64_MAX && !file->in_memory) {
             return TN_OK;
         }
-        most = sized ? most : UINT32_MAX; /* rows in memory are counted, all of them */
+        most = file->in_memory ? UINT32_MAX : most; /* rows in memory are counted, all of them */
     }
     TN_TRY(tn_block_reader_new(&p->reader, p->schema, p->files, NULL, err));
     TN_TRY(tn_rows_new(&p->rows, p->schema, 0, err));

@@ -641,8 +641,7 @@ static void read_text_options(making *m)
                             : csv                   ? ","
                                                     : "\t");
     s->frame_words = csv || strcmp(data->format, "tsv") == 0 ||
-                     strcmp(data->format, "criteo") == 0 || strcmp(data->format, "jsonl") == 0 ||
-                     strcmp(data->format, "arrow") == 0;
+                     strcmp(data->format, "criteo") == 0 || strcmp(data->format, "jsonl") == 0;
     s->header = data->header == TN_HEADER_AUTO ? csv : data->header == TN_HEADER_TRUE;
     s->quote = data->quote != TN_QUOTE_AUTO ? data->quote : csv ? TN_QUOTE_LINE : TN_QUOTE_NONE;
     s->plain_fields = s->quote == TN_QUOTE_NONE && !data->trim;

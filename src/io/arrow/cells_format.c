@@ -1,11 +1,11 @@
-/* format_arrow.c - rows that a program gives by the library for training (api/tnet_train.h), as
- * Arrow's arrays, data frames or numbers in memory.
+/* cells_format.c - from a row of cells to a row of keys and numbers.
  *
- * The library makes records of cells of them (io/arrow/cells.h), which are read here. A cell means
- * what it would mean in a CSV file that the program had written: an empty text is no value, a text
- * may be a number or a list, a number of a slot of texts is the text of its digits (7, 2.5, 3.0). A
- * list of cells holds several values, as one in JSON does.
+ * A cell means what it would mean in a CSV file that the program had written: an empty text is no
+ * value, a text may be a number or a list, a number of a slot of texts is the text of its digits
+ * (7, 2.5, 3.0). A list of cells holds several values, as one in JSON does.
  */
+#include "io/arrow/cells_format.h"
+
 #include "base/core/number.h"
 #include "config/values.h"
 #include "io/arrow/cells.h"
@@ -35,7 +35,7 @@ typedef struct cell_text {
 
 /* ---- records ---- */
 
-static tn_status arrow_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
+static tn_status cells_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
                            tn_error *err)
 {
     tn_bytes rest = *window;
@@ -52,7 +52,7 @@ static tn_status arrow_cut(tn_bytes *window, bool last, const tn_schema *schema,
 }
 
 /* Nothing can be damaged on the way from memory to here: what is left is passed over. */
-static size_t arrow_resync(tn_bytes window, bool last, const tn_schema *schema, bool *found)
+static size_t cells_resync(tn_bytes window, bool last, const tn_schema *schema, bool *found)
 {
     (void)schema;
     *found = last;
@@ -114,7 +114,7 @@ static tn_status read_names(tn_bytes *window, const tn_schema *schema, tn_head *
     return tn_text_check(there, "names of columns", err);
 }
 
-static tn_status arrow_head(tn_bytes *window, bool last, const tn_schema *schema,
+static tn_status cells_head(tn_bytes *window, bool last, const tn_schema *schema,
                             const tn_record_location *place, tn_head *head, tn_error *err)
 {
     tn_text there = {0};
@@ -403,7 +403,7 @@ static tn_status find_cells(cell_walk *w, tn_bytes in, tn_error *err)
                                     : TN_OK;
 }
 
-static tn_status arrow_parse(tn_bytes record, const tn_schema *schema,
+static tn_status cells_parse(tn_bytes record, const tn_schema *schema,
                              const tn_record_location *place, tn_rows *rows, tn_error *err)
 {
     tn_bytes in = record;
@@ -415,16 +415,12 @@ static tn_status arrow_parse(tn_bytes record, const tn_schema *schema,
     return tn_record_end(record, place, status, rows, err);
 }
 
-static const char *const arrow_data[] = {"null", "list", "group", "record_id", NULL};
-
-extern const tn_format tn_format_arrow;
-const tn_format tn_format_arrow = {
-    .name = "arrow",
-    .help = "rows in the memory of a program, see tnet_train.h",
+const tn_format tn_cells_format = {
+    .name = "cells",
+    .help = "rows in memory",
     .binary = true,
-    .data_options = arrow_data,
-    .cut = arrow_cut,
-    .resync = arrow_resync,
-    .head = arrow_head,
-    .parse = arrow_parse,
+    .cut = cells_cut,
+    .resync = cells_resync,
+    .head = cells_head,
+    .parse = cells_parse,
 };

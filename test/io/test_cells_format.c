@@ -1,4 +1,4 @@
-/* test_arrow.c - rows of cells mean what the same rows in a CSV file mean. */
+/* test_cells_format.c - rows of cells mean what the same rows in a CSV file mean. */
 #include "io/setup.h"
 #include "support/test.h"
 
@@ -173,7 +173,7 @@ static void assert_same(const char *slots, const bytes *b, const char *csv)
     (void)snprintf(config, sizeof config, "{data: {format: csv, %s", slots);
     setup_open(&s, config);
     dump(config, NULL, setup_file(&s, "t.csv", csv, strlen(csv)), &wanted);
-    (void)snprintf(config, sizeof config, "{data: {format: arrow, %s", slots);
+    (void)snprintf(config, sizeof config, "{data: {format: csv, %s", slots);
     dump(config, b, "memory:t", &found);
     assert_true(wanted.size > 0);
     assert_string_equal(tn_text_str(&found), tn_text_str(&wanted));
@@ -288,12 +288,12 @@ TEST(a_fault_names_the_row_and_the_column)
     begin(&b);
     whole(&b, 1), text(&b, "cheap");
     end(&b);
-    assert_refused("{data: {format: arrow}, slots: [{name: x, type: float}]}", &b,
+    assert_refused("{data: {format: csv}, slots: [{name: x, type: float}]}", &b,
                    "memory:t: row 1: error: column 'x': expected a number, found \"cheap\"");
-    assert_refused("{data: {format: arrow}, slots: [{name: y, type: float}]}", &b,
+    assert_refused("{data: {format: csv}, slots: [{name: y, type: float}]}", &b,
                    "memory:t: error: there is no column 'y', which 'slots' names\n"
                    "hint: the columns are label, x");
-    assert_refused("{data: {format: arrow, label: x}, slots: [label]}", &b,
+    assert_refused("{data: {format: csv, label: x}, slots: [label]}", &b,
                    "row 1: error: column 'x': expected a label, found \"cheap\"");
     tn_text_done(&b.text);
 }
@@ -309,7 +309,7 @@ TEST(a_list_where_one_value_is_wanted_is_refused)
     end_list(&b, at);
     whole(&b, 1);
     end(&b);
-    assert_refused("{data: {format: arrow}, slots: [x]}", &b,
+    assert_refused("{data: {format: csv}, slots: [x]}", &b,
                    "row 0: error: column 'label' holds a list, expected one value");
     tn_text_done(&b.text);
 }
@@ -328,7 +328,7 @@ TEST(rows_in_memory_are_counted_and_not_estimated)
         whole(&b, i % 2), whole(&b, i);
         end(&b);
     }
-    setup_open(&s, "{data: {format: arrow}, slots: [x]}");
+    setup_open(&s, "{data: {format: csv}, slots: [x]}");
     tn_producers producers = {.n = 1};
     producers.producer[0] = (tn_producer){
         .name = "t", .arg = &b, .open = open_pass, .read = read_pass, .close = close_pass};
