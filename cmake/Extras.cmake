@@ -17,6 +17,8 @@ set(tnet_lists
   train/begin/weight_sources.def train/begin/import.c
   train/config/export_files.def train/config/export_files.c
   train/config/sections.def train/config/run.c
+  train/eval/feed_kinds.def train/eval/node_files.c
+  train/eval/fetch_kinds.def train/eval/node_files.c
   train/group/groups.def train/group/ranks.c
   train/run/modules.def train/run/module.c
   train/report/eval_pages.def train/report/eval_pages.c

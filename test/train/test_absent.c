@@ -9,6 +9,7 @@
 #include "train/begin/warm_match.h"
 #include "train/config/config.h"
 #include "train/config/run_bind.h"
+#include "train/job/eval_job.h"
 
 /* Checks that a text says of `word` what this build has to say. */
 static void check_said(const char *word, const char *text)
@@ -60,4 +61,18 @@ TEST(so_are_models_of_other_programs_and_uris)
     const tn_status status = tn_remotes()->is("s3://bucket/day.tsv", &is, &err);
     assert_int_equal(status, tn_is_absent("http") ? TN_E_DATA : TN_OK);
     assert_true(is || strstr(err.text, "this build has no URIs; configure it with -DTNET") != NULL);
+}
+
+TEST(so_are_files_of_nodes)
+{
+    static const char *const words[] = {"logit"};
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
+    tn_error err = {0};
+    tn_eval_job *job = NULL;
+    tn_setup setup = {.arena = arena};
+    const tn_eval_job_opts opts = {.fetch = {1, words}};
+    const tn_status status = tn_eval_job_new(&job, &setup, &opts, &err);
+    assert_int_equal(status, tn_is_absent("npz") ? TN_E_USAGE : TN_OK);
+    check_said("npz", err.text);
+    tn_eval_job_free(job);
 }

@@ -8,7 +8,7 @@
 #include "io/schema/schema.h"
 #include "nn/graph/op.h"
 #include "train/config/run.h"
-#include "train/eval/predict.h"
+#include "train/eval/node_files.h"
 
 #include <math.h>
 #include <string.h>

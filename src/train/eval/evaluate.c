@@ -14,7 +14,7 @@
 #include "serve/score.h"
 #include "train/config/days.h"
 #include "train/config/run_bind.h"
-#include "train/eval/feed_nodes.h"
+#include "train/eval/node_files.h"
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
 #include "train/step/worker.h"
@@ -249,7 +249,7 @@ static tn_status judge(tn_worker *w, tn_score_collector *j, tn_step *step, tn_er
 {
     const float *logit = NULL;
     if (j->request->feed != NULL) {
-        TN_TRY(tn_feed_next(j->request->feed, step->batch->rows, err));
+        TN_TRY(tn_feed_built()->next(j->request->feed, step->batch->rows, err));
     }
     TN_TRY(tn_step_score(w, step, &logit, err));
     tn_span_begin(w->lane, TN_PHASE_METRICS);
@@ -350,7 +350,7 @@ tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluatio
         status = run_through(w, &j, feeder, err);
     }
     if (status == TN_OK && request->feed != NULL) {
-        status = tn_feed_end(request->feed, err);
+        status = tn_feed_built()->end(request->feed, err);
     }
     tn_step_prefetch_close(feeder);
     tn_score_collector_end(&j, status);

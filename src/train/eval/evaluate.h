@@ -72,7 +72,7 @@ typedef struct tn_eval_request {
      * sampled negatives, too; NULL: scores of the model. Nodes stay as they are. */
     const tn_calibration *calibration;
     const tn_strs *fetch; /* nodes that the sink looks at, among tn_worker_opts.fetch; NULL: none */
-    struct tn_feed *feed; /* sets nodes before each batch (predict.h); NULL: none */
+    struct tn_feed *feed; /* sets nodes before each batch (node_files.h); NULL: none */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: never */
 } tn_eval_request;
 

@@ -1,6 +1,4 @@
 /* feed_nodes.c - sets nodes of a graph from npz files: the way back of fetch_nodes.c. */
-#include "train/eval/feed_nodes.h"
-
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/file/file.h"
@@ -9,6 +7,7 @@
 #include "nn/graph/graph.h"
 #include "nn/graph/op.h"
 #include "nn/vec/vec.h"
+#include "train/eval/node_files.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -26,7 +25,7 @@ struct tn_feed {
     source *source;
 };
 
-tn_status tn_feed_names(const tn_strs *given, tn_arena *arena, tn_strs *nodes, tn_error *err)
+static tn_status read_names(const tn_strs *given, tn_arena *arena, tn_strs *nodes, tn_error *err)
 {
     const char **name = TN_NEW_ARRAY(arena, const char *, given->n + 1);
     *nodes = (tn_strs){.n = given->n, .item = name};
@@ -56,8 +55,19 @@ static tn_status open_source(source *s, const char *name, tn_error *err)
                          s->values.cols, s->node->shape.cols);
 }
 
-tn_status tn_feed_open(tn_feed **out, const tn_strs *given, const tn_strs *nodes,
-                       const tn_graph *graph, tn_error *err)
+static void close_feed(tn_feed *f)
+{
+    for (uint32_t i = 0; f != NULL && f->source != NULL && i < f->n; i++) {
+        tn_unmap(&f->source[i].map);
+    }
+    if (f != NULL) {
+        tn_free(f->source);
+        tn_free(f);
+    }
+}
+
+static tn_status open_feed(tn_feed **out, const tn_strs *given, const tn_strs *nodes,
+                           const tn_graph *graph, tn_error *err)
 {
     tn_feed *f = NULL;
     *out = NULL;
@@ -71,14 +81,14 @@ tn_status tn_feed_open(tn_feed **out, const tn_strs *given, const tn_strs *nodes
         status = open_source(s, nodes->item[i], err);
     }
     if (status != TN_OK) {
-        tn_feed_close(f);
+        close_feed(f);
         return status;
     }
     *out = f;
     return TN_OK;
 }
 
-tn_status tn_feed_next(tn_feed *f, uint32_t rows, tn_error *err)
+static tn_status feed_rows(tn_feed *f, uint32_t rows, tn_error *err)
 {
     for (uint32_t i = 0; i < f->n; i++) {
         const source *s = &f->source[i];
@@ -101,7 +111,7 @@ tn_status tn_feed_next(tn_feed *f, uint32_t rows, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_feed_end(const tn_feed *f, tn_error *err)
+static tn_status end_feed(const tn_feed *f, tn_error *err)
 {
     for (uint32_t i = 0; i < f->n; i++) {
         const source *s = &f->source[i];
@@ -114,13 +124,9 @@ tn_status tn_feed_end(const tn_feed *f, tn_error *err)
     return TN_OK;
 }
 
-void tn_feed_close(tn_feed *f)
-{
-    for (uint32_t i = 0; f != NULL && f->source != NULL && i < f->n; i++) {
-        tn_unmap(&f->source[i].map);
-    }
-    if (f != NULL) {
-        tn_free(f->source);
-        tn_free(f);
-    }
-}
+extern const tn_feed_kind tn_feed_kind_npz;
+const tn_feed_kind tn_feed_kind_npz = {.names = read_names,
+                                       .open = open_feed,
+                                       .next = feed_rows,
+                                       .end = end_feed,
+                                       .close = close_feed};

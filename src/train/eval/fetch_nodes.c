@@ -9,6 +9,7 @@
 #include "dict/npz.h"
 #include "nn/graph/graph.h"
 #include "nn/graph/op.h"
+#include "train/eval/node_files.h"
 #include "train/eval/predict.h"
 
 #include <stdio.h>
@@ -56,29 +57,32 @@ static tn_status open_all(tn_fetch *f, const char *path, const tn_strs *nodes, t
     return open_spool(f, &f->id, "id", err);
 }
 
-tn_status tn_fetch_open(tn_fetch **out, const char *path, const tn_strs *nodes, tn_error *err)
+static void abandon_fetch(tn_fetch *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < f->n; i++) {
+        tn_file_abandon(f->node[i].file);
+    }
+    tn_file_abandon(f->id.file);
+    tn_free(f->node);
+    tn_text_done(&f->text);
+    tn_free(f);
+}
+
+static tn_status open_fetch(tn_fetch **out, const char *path, const tn_strs *nodes, tn_error *err)
 {
     *out = NULL;
     tn_fetch *f = NULL;
     TN_TRY(TN_ALLOC(f, 1, "fetched nodes", err));
     tn_status status = open_all(f, path, nodes, err);
     if (status != TN_OK) {
-        tn_fetch_abandon(f);
+        abandon_fetch(f);
         return status;
     }
     *out = f;
     return TN_OK;
-}
-
-const tn_node *tn_fetch_node(const tn_graph *graph, const char *name, tn_error *err)
-{
-    const tn_node *n = tn_graph_find(graph, name);
-    if (n != NULL && n->val != NULL && !n->is_param) {
-        return n;
-    }
-    tn_status told = tn_fail(err, TN_E_CONFIG, "no node '%s' to fetch in the graph", name);
-    (void)told; /* TN_E_CONFIG, as the caller knows */
-    return NULL;
 }
 
 /* The next rows of node i; `at`: of the node within a row that another rank has scored. */
@@ -115,7 +119,7 @@ static tn_status add_ids(tn_fetch *f, const tn_batch *batch, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_fetch_sink(void *fetch, const tn_scores *scores, tn_error *err)
+static tn_status fetch_rows(void *fetch, const tn_scores *scores, tn_error *err)
 {
     tn_fetch *f = fetch;
     uint32_t at = 0;
@@ -208,23 +212,13 @@ static tn_status write_npz(tn_fetch *f, tn_error *err)
     return tn_npz_commit(z, err);
 }
 
-tn_status tn_fetch_commit(tn_fetch *f, tn_error *err)
+static tn_status commit_fetch(tn_fetch *f, tn_error *err)
 {
     tn_status status = write_npz(f, err);
-    tn_fetch_abandon(f); /* the spools */
+    abandon_fetch(f); /* the spools */
     return status;
 }
 
-void tn_fetch_abandon(tn_fetch *f)
-{
-    if (f == NULL) {
-        return;
-    }
-    for (uint32_t i = 0; i < f->n; i++) {
-        tn_file_abandon(f->node[i].file);
-    }
-    tn_file_abandon(f->id.file);
-    tn_free(f->node);
-    tn_text_done(&f->text);
-    tn_free(f);
-}
+extern const tn_fetch_kind tn_fetch_kind_npz;
+const tn_fetch_kind tn_fetch_kind_npz = {
+    .open = open_fetch, .sink = fetch_rows, .commit = commit_fetch, .abandon = abandon_fetch};

@@ -1,4 +1,4 @@
-/* predict.h - every score to a file, and values of nodes for whoever looks inside.
+/* predict.h - every score to a file.
  *
  *     id      label  weight  logit        pctr                    tabs; floats %.9g
  *     17      1      1       -2.30258509  0.0909090909            in the order of the records
@@ -21,8 +21,6 @@
 
 #include "base/file/output_file.h"
 #include "train/eval/evaluate.h"
-
-typedef struct tn_node tn_node;
 
 /* Appends the id of a record: its own, or source:byte offset. */
 void tn_record_id(const tn_batch *batch, uint32_t row, tn_text *out);
@@ -52,16 +50,3 @@ tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *o
 tn_status tn_predictions_sink(void *predictions, const tn_scores *scores, tn_error *err);
 tn_status tn_predictions_commit(tn_predictions *p, tn_error *err) TN_MUST_USE; /* frees p */
 void tn_predictions_abandon(tn_predictions *p); /* leaves nothing; NULL is fine */
-
-/* Values of nodes of the evaluation graph as fetch.npz: one array [rows, cols] per node, and `id`.
- * The nodes must be among tn_worker_opts.fetch. */
-typedef struct tn_fetch tn_fetch;
-
-tn_status tn_fetch_open(tn_fetch **out, const char *path, const tn_strs *nodes,
-                        tn_error *err) TN_MUST_USE;
-tn_status tn_fetch_sink(void *fetch, const tn_scores *scores, tn_error *err);
-tn_status tn_fetch_commit(tn_fetch *f, tn_error *err) TN_MUST_USE; /* frees f */
-void tn_fetch_abandon(tn_fetch *f);                                /* NULL is fine */
-
-/* A node whose values can be fetched; NULL, and TN_E_CONFIG in *err: there is none of that name. */
-const tn_node *tn_fetch_node(const tn_graph *graph, const char *name, tn_error *err);

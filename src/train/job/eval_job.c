@@ -4,6 +4,7 @@
 #include "base/core/log.h"
 #include "base/file/file.h"
 #include "base/math/fmath.h"
+#include "config/absent.h"
 #include "config/tree.h"
 #include "io/schema/schema.h"
 #include "metrics/calibrator.h"
@@ -14,7 +15,7 @@
 #include "train/config/days.h"
 #include "train/eval/compare.h"
 #include "train/eval/evaluate.h"
-#include "train/eval/feed_nodes.h"
+#include "train/eval/node_files.h"
 #include "train/eval/predict.h"
 #include "train/group/ranks.h"
 #include "train/report/profile.h"
@@ -182,7 +183,8 @@ static tn_status open_outputs(tn_eval_job *j, double sampling, const tn_strs *pa
                                           .secrets = j->setup->run.data.secrets};
         TN_TRY(tn_predictions_open(&j->to, &opts, err));
     }
-    return j->fetch.n == 0 ? TN_OK : tn_fetch_open(&j->nodes, j->opts.fetch_file, &j->fetch, err);
+    return j->fetch.n == 0 ? TN_OK
+                           : tn_fetch_built()->open(&j->nodes, j->opts.fetch_file, &j->fetch, err);
 }
 
 static tn_status take_scores(void *arg, const tn_scores *scores, tn_error *err)
@@ -201,7 +203,7 @@ static tn_status take_scores(void *arg, const tn_scores *scores, tn_error *err)
     if (j->opts.sink != NULL) {
         TN_TRY(j->opts.sink(j->opts.sink_arg, scores, j->shift, err));
     }
-    return j->nodes == NULL ? TN_OK : tn_fetch_sink(j->nodes, scores, err);
+    return j->nodes == NULL ? TN_OK : tn_fetch_built()->sink(j->nodes, scores, err);
 }
 
 /* Makes the files appear. */
@@ -219,7 +221,7 @@ static tn_status commit_outputs(tn_eval_job *j, tn_error *err)
     }
     tn_fetch *nodes = j->nodes;
     j->nodes = NULL;
-    return nodes != NULL ? tn_fetch_commit(nodes, err) : TN_OK;
+    return nodes != NULL ? tn_fetch_built()->commit(nodes, err) : TN_OK;
 }
 
 /* Finds the map that the run has left for this checkpoint, which eval.calibrate asks for. */
@@ -253,7 +255,7 @@ static tn_status judge(tn_eval_job *j, tn_worker *w, const tn_ranks *ranks, cons
     j->shift = tn_ln(sampling);
     TN_TRY(open_outputs(j, sampling, paths, err));
     if (w != NULL && j->fed.n > 0) {
-        TN_TRY(tn_feed_open(&j->feed, &j->opts.feed, &j->fed, w->eval_graph, err));
+        TN_TRY(tn_feed_built()->open(&j->feed, &j->opts.feed, &j->fed, w->eval_graph, err));
     }
     const bool named = j->to != NULL || j->nodes != NULL;
     const bool wanted = named || j->calibrate != NULL || j->compare != NULL || j->opts.sink != NULL;
@@ -373,8 +375,12 @@ static tn_status evaluate_export(tn_eval_job *j, const tn_strs *paths, tn_error 
 static void job_done(tn_eval_job *j)
 {
     tn_predictions_abandon(j->to);
-    tn_fetch_abandon(j->nodes);
-    tn_feed_close(j->feed);
+    if (j->nodes != NULL) {
+        tn_fetch_built()->abandon(j->nodes);
+    }
+    if (j->feed != NULL) {
+        tn_feed_built()->close(j->feed);
+    }
     tn_evaluation_done(&j->evaluation);
     tn_sign_words_free(j->words);
     tn_exported_model_close(j->exported);
@@ -552,7 +558,10 @@ static tn_status check(tn_eval_job *j, tn_error *err)
     if (o->fetch.n > 0 && j->fetch.n == 0) {
         return tn_fail(err, TN_E_USAGE, "'--fetch' names no node");
     }
-    TN_TRY(tn_feed_names(&o->feed, s->arena, &j->fed, err));
+    if (o->fetch.n + o->feed.n > 0) {
+        TN_TRY(tn_absent_check("npz", TN_E_USAGE, err));
+    }
+    TN_TRY(o->feed.n > 0 ? tn_feed_built()->names(&o->feed, s->arena, &j->fed, err) : TN_OK);
     if (o->method != TN_CALIBRATE_NONE) {
         TN_TRY(tn_calibrate_rows(&s->run, &o->data, s->from, s->arena, &j->fit_rows, err));
     }
