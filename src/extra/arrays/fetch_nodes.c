@@ -6,7 +6,7 @@
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/file/file.h"
-#include "dict/npz.h"
+#include "extra/arrays/npz.h"
 #include "nn/graph/graph.h"
 #include "nn/graph/op.h"
 #include "train/eval/node_files.h"

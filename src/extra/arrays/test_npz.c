@@ -1,6 +1,6 @@
 /* test_npz.c - bytes of npy and npz files; Python's zipfile and struct read them, where there is
  * one. */
-#include "dict/npz.h"
+#include "extra/arrays/npz.h"
 
 #include "support/test.h"
 

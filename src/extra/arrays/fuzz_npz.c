@@ -1,6 +1,6 @@
 /* fuzz_npz.c - any bytes as an npz file; the matrix that is found lies inside of it. */
 #include "base/file/file.h"
-#include "dict/npz.h"
+#include "extra/arrays/npz.h"
 
 #include <stddef.h>
 #include <stdint.h>

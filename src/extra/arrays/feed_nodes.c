@@ -3,7 +3,7 @@
 #include "base/core/arena.h"
 #include "base/file/file.h"
 #include "config/tree.h"
-#include "dict/npz.h"
+#include "extra/arrays/npz.h"
 #include "nn/graph/graph.h"
 #include "nn/graph/op.h"
 #include "nn/vec/vec.h"

@@ -1,5 +1,5 @@
 /* npz_read.c - finds one matrix of floats in an npz file. */
-#include "dict/npz.h"
+#include "extra/arrays/npz.h"
 
 #include "base/core/bytes.h"
 #include "base/file/file.h"

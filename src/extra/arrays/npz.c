@@ -4,7 +4,7 @@
  *     directory   central header 46 | name | ZIP64 extra, if large       one per array
  *     end         [ZIP64 end 56 | its locator 20] | end 22
  */
-#include "dict/npz.h"
+#include "extra/arrays/npz.h"
 
 #include "base/core/alloc.h"
 #include "base/file/output_file.h"
