@@ -19,6 +19,7 @@ set(tnet_lists
   train/config/sections.def train/config/run.c
   train/eval/feed_kinds.def train/eval/node_files.c
   train/eval/fetch_kinds.def train/eval/node_files.c
+  train/export/uploads.def train/export/export_target.c
   train/group/groups.def train/group/ranks.c
   train/run/modules.def train/run/module.c
   train/report/eval_pages.def train/report/eval_pages.c

@@ -3,6 +3,7 @@
 
 #include "base/core/number.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -218,4 +219,15 @@ size_t tn_uri_plain(tn_bytes path)
         n++;
     }
     return n;
+}
+
+tn_status tn_uri_join(const char *uri, const char *name, char out[TN_PATH_SIZE], tn_error *err)
+{
+    const size_t size = strlen(uri);
+    const bool slash = size > 0 && uri[size - 1] == '/';
+    const int length = snprintf(out, TN_PATH_SIZE, "%s%s%s", uri, slash ? "" : "/", name);
+    return length > 0 && length < TN_PATH_SIZE
+               ? TN_OK
+               : tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                         uri);
 }

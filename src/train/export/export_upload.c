@@ -1,14 +1,12 @@
 /* export_upload.c - sends the files of an export, its index last. */
-#include "train/export/export_upload.h"
-
 #include "base/core/arena.h"
 #include "base/core/log.h"
 #include "dict/dict_deltas.h"
 #include "io/source/remote.h"
 #include "io/source/uri.h"
 #include "serve/export_index.h"
-#include "train/config/run.h"
 #include "train/export/export_folder.h"
+#include "train/export/export_target.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,52 +14,6 @@
 #define INDEX "EXPORT.json"
 
 enum { PIECE_BYTES = 1 << 16 };
-
-tn_status tn_export_target_open(tn_export_target *t, const char *to, const tn_run *run,
-                                tn_error *err)
-{
-    *t = (tn_export_target){.to = to};
-    if (to == NULL || *to == '\0') {
-        return tn_fail(err, TN_E_CONFIG, "export.to names no folder");
-    }
-    if (!tn_uri_is(to)) {
-        TN_TRY(tn_path_check(to, 0, TN_E_USAGE, err));
-        memcpy(t->folder, to, strlen(to) + 1);
-        return TN_OK;
-    }
-    TN_TRY(tn_remotes()->check_target(to, false, err));
-    tn_text dir = {0};
-    tn_run_dir(&run->run, &dir);
-    tn_status status = tn_text_check(&dir, "run.dir", err);
-    status = status == TN_OK ? tn_path_join(tn_text_str(&dir), "upload", t->folder, err) : status;
-    tn_text_done(&dir);
-    TN_TRY(status);
-    return tn_remotes()->open(&t->remote, run->data.secrets, err);
-}
-
-void tn_export_target_close(tn_export_target *t)
-{
-    tn_remotes()->close(t->remote);
-    t->remote = NULL;
-}
-
-/* "a/b" of "a" or "a/", and "b". */
-static tn_status join(const char *to, const char *name, char out[TN_PATH_SIZE], tn_error *err)
-{
-    const size_t size = strlen(to);
-    const bool slash = size > 0 && to[size - 1] == '/';
-    const int length = snprintf(out, TN_PATH_SIZE, "%s%s%s", to, slash ? "" : "/", name);
-    return length > 0 && length < TN_PATH_SIZE
-               ? TN_OK
-               : tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
-                         to);
-}
-
-tn_status tn_export_target_path(const tn_export_target *t, const char *model_id,
-                                char out[TN_PATH_SIZE], tn_error *err)
-{
-    return join(t->to, model_id, out, err);
-}
 
 /* ---- is it there? ---- */
 
@@ -122,7 +74,7 @@ static tn_status send_file(const tn_export_target *t, const char *from, const ch
     char path[TN_PATH_SIZE];
     char uri[TN_PATH_SIZE];
     TN_TRY(tn_path_join(from, name, path, err));
-    TN_TRY(join(to, name, uri, err));
+    TN_TRY(tn_uri_join(to, name, uri, err));
     return tn_remotes()->put(t->remote, path, uri, stop, err);
 }
 
@@ -144,8 +96,8 @@ static tn_status send_files(const tn_export_target *t, const char *from, const c
     return status;
 }
 
-tn_status tn_export_send(const tn_export_target *t, const char *model_id, const atomic_bool *stop,
-                         bool *sent, tn_error *err)
+static tn_status send_export(const tn_export_target *t, const char *model_id,
+                             const atomic_bool *stop, bool *sent, tn_error *err)
 {
     char from[TN_PATH_SIZE];
     char to[TN_PATH_SIZE];
@@ -154,10 +106,10 @@ tn_status tn_export_send(const tn_export_target *t, const char *model_id, const 
     bool there = false;
     TN_ASSERT(t->remote != NULL && tn_export_is_id(model_id));
     TN_TRY(tn_path_join(t->folder, model_id, from, err));
-    TN_TRY(tn_export_target_path(t, model_id, to, err));
+    TN_TRY(tn_uri_join(t->to, model_id, to, err));
     TN_TRY(tn_path_join(from, INDEX, index, err));
     tn_status status = tn_file_read_all(index, TN_EXPORT_INDEX_BYTES_MAX, &ours, err);
-    status = status == TN_OK ? join(to, INDEX, index, err) : status;
+    status = status == TN_OK ? tn_uri_join(to, INDEX, index, err) : status;
     status = status == TN_OK ? find_index(t, index, &ours, stop, &there, err) : status;
     tn_text_done(&ours);
     if (status == TN_OK && !there) {
@@ -168,7 +120,7 @@ tn_status tn_export_send(const tn_export_target *t, const char *model_id, const 
     return status;
 }
 
-tn_status tn_export_send_latest(const tn_export_target *t, const atomic_bool *stop, tn_error *err)
+static tn_status send_latest(const tn_export_target *t, const atomic_bool *stop, tn_error *err)
 {
     TN_ASSERT(t->remote != NULL);
     return send_file(t, t->folder, t->to, "LATEST", stop, err);
@@ -189,7 +141,7 @@ static tn_status fetch_object(const fetching *f, const char *name, tn_text *out,
 {
     char uri[TN_PATH_SIZE];
     tn_remote_object object = {.uri = uri, .size = UINT64_MAX};
-    TN_TRY(join(f->from, name, uri, err));
+    TN_TRY(tn_uri_join(f->from, name, uri, err));
     TN_TRY(tn_remotes()->probe(f->remote, &object, f->arena, err));
     return read_object(f->remote, &object, NULL, out, file, err);
 }
@@ -246,7 +198,7 @@ static tn_status fetch(const tn_export_target *t, const char *model_id, tn_error
 {
     char from[TN_PATH_SIZE];
     tn_text index = {.size_max = TN_EXPORT_INDEX_BYTES_MAX};
-    TN_TRY(tn_export_target_path(t, model_id, from, err));
+    TN_TRY(tn_uri_join(t->to, model_id, from, err));
     fetching f = {.remote = t->remote, .from = from, .arena = tn_arena_new(1 << 12)};
     tn_status status = fetch_object(&f, INDEX, &index, NULL, err);
     if (status == TN_E_DATA) {
@@ -313,11 +265,12 @@ static tn_status have_copy(const tn_export_target *t, const char *folder, const 
     return tn_fail(err, refused ? TN_E_CKPT : status, "%s", why.text);
 }
 
-tn_status tn_export_fetch_base(const tn_export_target *t, const char *model_id, tn_error *err)
+static tn_status fetch_base(const tn_export_target *t, const char *model_id, tn_error *err)
 {
     char id[TN_MODEL_HEX];
     char path[TN_PATH_SIZE];
-    bool more = t->remote != NULL && tn_export_is_id(model_id);
+    bool more = true;
+    TN_ASSERT(t->remote != NULL && tn_export_is_id(model_id));
     (void)snprintf(id, sizeof id, "%s", model_id);
     for (uint32_t i = 0; more && i <= TN_DICT_DELTAS_MAX; i++) {
         TN_TRY(tn_path_join(t->folder, id, path, err));
@@ -329,7 +282,7 @@ tn_status tn_export_fetch_base(const tn_export_target *t, const char *model_id, 
 
 /* ---- what is needed no more ---- */
 
-void tn_export_prune(const tn_export_target *t, const char *model_id)
+static void prune(const tn_export_target *t, const char *model_id)
 {
     char path[TN_PATH_SIZE];
     tn_text names = {0};
@@ -350,3 +303,7 @@ void tn_export_prune(const tn_export_target *t, const char *model_id)
     }
     tn_text_done(&names);
 }
+
+extern const tn_upload tn_upload_upload;
+const tn_upload tn_upload_upload = {
+    .send = send_export, .send_latest = send_latest, .fetch_base = fetch_base, .prune = prune};

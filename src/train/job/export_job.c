@@ -3,9 +3,10 @@
 
 #include "base/core/log.h"
 #include "io/schema/dataopts.h"
+#include "io/source/uri.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
-#include "train/export/export_upload.h"
+#include "train/export/export_target.h"
 #include "train/group/ranks.h"
 
 /* Logs what fewer bits cost, if there is a dictionary. */
@@ -48,11 +49,11 @@ static tn_status send_to_store(const tn_export_target *t, const tn_export_job_op
                                const char *dir, tn_exported *out, tn_error *err)
 {
     bool sent = false;
-    TN_TRY(tn_export_send(t, out->model_id, o->stop, &sent, err));
-    TN_TRY(tn_export_target_path(t, out->model_id, out->path, err));
+    TN_TRY(t->upload->send(t, out->model_id, o->stop, &sent, err));
+    TN_TRY(tn_uri_join(t->to, out->model_id, out->path, err));
     out->existed = !sent;
     if (o->delta_from == NULL && tn_lock_look(dir, NULL) == TN_OK) {
-        tn_export_prune(t, out->model_id);
+        t->upload->prune(t, out->model_id);
     }
     return TN_OK;
 }

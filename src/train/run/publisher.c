@@ -8,12 +8,13 @@
 #include "base/thread/threads.h"
 #include "config/diag.h"
 #include "dict/dictvalue.h"
+#include "io/source/uri.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/export/export.h"
 #include "train/export/export_folder.h"
-#include "train/export/export_upload.h"
+#include "train/export/export_target.h"
 #include "train/report/report.h"
 #include "train/step/model_plan.h"
 
@@ -170,13 +171,13 @@ static tn_status send(tn_publisher *p, tn_error *err)
     if (t->remote == NULL) {
         return TN_OK;
     }
-    TN_TRY(tn_export_send(t, p->made.model_id, p->opts.stop, &p->is_sent, err));
-    TN_TRY(tn_export_send_latest(t, p->opts.stop, err));
+    TN_TRY(t->upload->send(t, p->made.model_id, p->opts.stop, &p->is_sent, err));
+    TN_TRY(t->upload->send_latest(t, p->opts.stop, err));
     TN_TRY(tn_export_set_name(t->folder, SENT, p->made.model_id, err));
     if (!p->is_delta && !p->made.existed) {
-        tn_export_prune(t, p->made.model_id);
+        t->upload->prune(t, p->made.model_id);
     }
-    return tn_export_target_path(t, p->made.model_id, p->made.path, err);
+    return tn_uri_join(t->to, p->made.model_id, p->made.path, err);
 }
 
 /* An export of that model stays as it is: a run that was killed, or begun anew, comes here again.

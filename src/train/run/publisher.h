@@ -43,7 +43,7 @@ typedef struct tn_publisher_opts {
 } tn_publisher_opts;
 
 /* *out stays NULL when export.every is not set. TN_E_USAGE: export.to cannot be a folder of
- * exports; TN_E_CONFIG: it is a URI that cannot be written to (export_upload.h). */
+ * exports; TN_E_CONFIG: it is a URI that cannot be written to (export_target.h). */
 tn_status tn_publisher_open(tn_publisher **out, const tn_publisher_opts *opts,
                             tn_error *err) TN_MUST_USE;
 void tn_publisher_set_report(tn_publisher *p, tn_report *report); /* NULL is fine */
