@@ -21,6 +21,7 @@ set(tnet_lists
   train/eval/fetch_kinds.def train/eval/node_files.c
   train/export/uploads.def train/export/export_target.c
   train/group/groups.def train/group/ranks.c
+  train/report/forecast_kinds.def train/report/step_forecast.c
   train/run/modules.def train/run/module.c
   train/report/eval_pages.def train/report/eval_pages.c
   cli/data_tools.def cli/tnet_data.c)

@@ -2,10 +2,13 @@
  */
 #include "train/report/forecast.h"
 
+#include "base/thread/threads.h"
 #include "base/trace/trace.h"
 #include "config/diag.h"
 #include "support/test.h"
+#include "train/config/run.h"
 #include "train/golden.h"
+#include "train/report/step_forecast.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
@@ -85,7 +88,7 @@ TEST(rows_that_are_made_get_fewer)
 
 TEST(a_run_predicts_from_its_first_steps)
 {
-    tn_paced p = {.pace = {.batch = 100, .batches = 20, .ahead = 4}};
+    tn_paced p = {.batch = 100, .batches = 20, .ahead = 4};
     tn_paced_step(&p, 1, 1.5);
     for (uint32_t i = 0; i < 16; i++) {
         assert_true(p.predicted == 0);
@@ -123,7 +126,7 @@ static tn_pace measured(const char *data, const char *threads, tn_text *text)
     tn_trace *trace = NULL;
     const tn_worker_opts opts = {.training = true, .threads = 1};
     assert_int_equal(tn_worker_new(&w, plan, &opts, &b, &err), TN_OK);
-    if (tn_pace_foresees(plan->run)) {
+    if (tn_run_threads(plan->run) > tn_cpu_count()) {
         assert_int_equal(tn_trace_open(&trace, 1, &err), TN_OK);
     }
     assert_ok(tn_pace_measure(w, trace, &p, &err), err.text);

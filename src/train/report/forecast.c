@@ -15,6 +15,7 @@
 #include "train/config/run.h"
 #include "train/eval/evaluate.h"
 #include "train/report/profile.h"
+#include "train/report/step_forecast.h"
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
 #include "train/step/worker.h"
@@ -35,11 +36,9 @@ enum {
     STEPS_MOST = 4096,   /* most steps that are measured */
     STALL = 4,           /* a wait of so many usual waits means that a window was loaded */
     DRAWN_IDS = 1 << 20, /* different ids of rows that are drawn */
-    PACED_STEPS = 16,    /* steps of a run after which it makes its own forecast */
 };
 #define FRESH_S 0.5  /* seconds of steps that make rows */
 #define STEADY_S 0.4 /* seconds of steps that find all rows */
-#define PACED_S 0.1  /* seconds of a run before it makes its own forecast */
 #define RUN_S 1e-7   /* seconds that each thread adds to a run of the team: it looks for tiles */
 #define QUIET 1e-3   /* factor of learning rates, so that a batch that comes again stays news */
 
@@ -348,11 +347,6 @@ static double busy_s(void)
 
 /* ---- more threads than there are processors ---- */
 
-bool tn_pace_foresees(const tn_run *run)
-{
-    return tn_run_threads(run) > tn_cpu_count();
-}
-
 /* From steps of a team of one: each run of n tiles takes as long as the most tiles of one thread.
  * Keys of batches to come are numbered by threads that find no tile, a batch by one thread; scores
  * are added to metrics likewise. What
@@ -465,21 +459,16 @@ tn_status tn_pace_measure(tn_worker *w, tn_trace *trace, tn_pace *out, tn_error 
 
 /* ---- a run under way ---- */
 
-void tn_paced_step(tn_paced *p, double waited, double took)
+static double predict(const tn_paced *p)
 {
-    p->seconds += took;
-    if (p->n++ == 0) { /* waits for the first window, and touches its memory for the first time */
-        p->pace.window = waited;
-        return;
-    }
-    p->computed += took - waited;
-    if (p->predicted > 0 || p->n <= PACED_STEPS || p->computed < PACED_S) {
-        return;
-    }
-    p->pace.step = p->computed / (double)(p->n - 1);
-    p->pace.reads = true;
-    p->pace.cpus = 1;
-    p->predicted = tn_forecast_of(&p->pace).seconds;
+    const tn_pace pace = {.step = p->computed / (double)(p->n - 1),
+                          .reads = true,
+                          .window = p->window,
+                          .batches = p->batches,
+                          .ahead = p->ahead,
+                          .batch = p->batch,
+                          .cpus = 1};
+    return tn_forecast_of(&pace).seconds;
 }
 
 /* ---- for people ---- */
@@ -513,3 +502,14 @@ void tn_pace_text(const tn_pace *p, tn_text *out)
         out, "expected step: %.2f ms, %.0f rows/s, bound by %s; %.2f ms once all rows are there\n",
         f.seconds * 1e3, batch / f.seconds, f.bound, f.old * 1e3);
 }
+
+static tn_status plan(tn_worker *w, tn_trace *trace, tn_text *out, tn_error *err)
+{
+    tn_pace pace;
+    TN_TRY(tn_pace_measure(w, trace, &pace, err));
+    tn_pace_text(&pace, out);
+    return TN_OK;
+}
+
+extern const tn_forecast_kind tn_forecast_kind_forecast;
+const tn_forecast_kind tn_forecast_kind_forecast = {.plan = plan, .predict = predict};

@@ -24,7 +24,6 @@
 
 #include "base/core/text.h"
 
-typedef struct tn_run tn_run;     /* train/config/run.h */
 typedef struct tn_trace tn_trace; /* base/trace/trace.h */
 typedef struct tn_worker tn_worker;
 
@@ -60,25 +59,8 @@ typedef struct tn_forecast {
 
 tn_forecast tn_forecast_of(const tn_pace *pace);
 
-/* Returns whether a run has more threads than there are processors; its worker then has one. */
-bool tn_pace_foresees(const tn_run *run);
-
-/* Trains `w`, which is of no use for anything else afterwards. Without data, or when they come by
- * standard input, rows are drawn. `trace`: for a run that is foreseen, else NULL; nothing is
- * recorded there yet, and it must outlive `w`. */
+/* As tn_forecast_kind.plan trains `w`. */
 tn_status tn_pace_measure(tn_worker *w, tn_trace *trace, tn_pace *out, tn_error *err) TN_MUST_USE;
 
 /* Appends two or three lines: the pieces, and what they add up to. */
 void tn_pace_text(const tn_pace *pace, tn_text *out);
-
-/* The forecast of a run that is under way, from its first steps; but for `pace` 0 at first. */
-typedef struct tn_paced {
-    tn_pace pace;     /* batch, batches and ahead are set, the rest is learned */
-    uint64_t n;       /* number of steps so far */
-    double seconds;   /* time of these steps */
-    double computed;  /* time of the first steps without waiting, until there is a prediction */
-    double predicted; /* the predicted time of a step; 0: not yet */
-} tn_paced;
-
-/* Adds a step that took so long, waiting for its batch for `waited` of it. */
-void tn_paced_step(tn_paced *p, double waited, double took);

@@ -16,10 +16,10 @@
 #include "train/config/run.h"
 #include "train/config/run_loss.h"
 #include "train/report/eval_result.h"
-#include "train/report/forecast.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/progress.h"
 #include "train/report/run_counts.h"
+#include "train/report/step_forecast.h"
 #include "train/step/host.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
@@ -109,9 +109,9 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     r->started_wall = tn_wall_s();
     r->begin = tn_clock_s();
     r->told_saved = r->begin;
-    r->paced.pace.batch = r->run->train.batch;
-    r->paced.pace.batches = (double)r->run->data.shuffle / r->run->train.batch;
-    r->paced.pace.ahead = 2 * r->run->train.prefetch;
+    r->paced.batch = r->run->train.batch;
+    r->paced.batches = (double)r->run->data.shuffle / r->run->train.batch;
+    r->paced.ahead = 2 * r->run->train.prefetch;
     tn_host_blas(&r->run->compute, r->blas);
     tn_bar_opts bar = {
         .show = wants_bar(r) ? opts->watch->show : NULL,

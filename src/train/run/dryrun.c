@@ -3,7 +3,9 @@
 
 #include "base/core/arena.h"
 #include "base/keys/record.h"
+#include "base/thread/threads.h"
 #include "base/trace/trace.h"
+#include "config/absent.h"
 #include "io/read/reader.h"
 #include "models/layerlist.h"
 #include "nn/graph/params.h"
@@ -15,8 +17,8 @@
 #include "train/config/data_checks.h"
 #include "train/config/run.h"
 #include "train/group/ranks.h"
-#include "train/report/forecast.h"
 #include "train/report/progress.h"
+#include "train/report/step_forecast.h"
 #include "train/report/text_tables.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
@@ -206,19 +208,21 @@ static tn_status describe(tn_worker *w, tn_trace *trace, const tn_binder *b, tn_
                           tn_error *err)
 {
     double products = 0;
-    tn_pace pace;
+    const tn_forecast_kind *forecast = tn_forecast_built();
     TN_TRY(tn_measure_products(w->train_graph, &products, err));
     tn_graph_print(w->train_graph, products, out);
     TN_TRY(tell_memory(w, b, out, err));
-    TN_TRY(tn_pace_measure(w, trace, &pace, err));
-    tn_pace_text(&pace, out);
-    return TN_OK;
+    if (forecast == NULL) {
+        tn_text_addf(out, TN_ABSENT_FORM "\n", "forecast");
+        return TN_OK;
+    }
+    return forecast->plan(w, trace, out, err);
 }
 
 tn_status tn_describe_graph(const tn_model_plan *plan, const tn_binder *b, bool dot, tn_text *out,
                             tn_error *err)
 {
-    const bool foresees = tn_pace_foresees(plan->run);
+    const bool foresees = tn_run_threads(plan->run) > tn_cpu_count();
     const tn_worker_opts opts = {.training = true, .threads = foresees ? 1 : 0};
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, plan, &opts, b, err));
