@@ -15,7 +15,8 @@ function(tnet_library name kind sources deps)
   if(TNET_COVERAGE AND NOT kind) # named constant: compiler caches serve other folders, too
     target_compile_options(${target} PRIVATE -fprofile-instr-generate=/dev/null -fcoverage-mapping)
   endif()
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # Three times: from a room by a row to an extra, from there to the room, and by another row once more.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON LINK_INTERFACE_MULTIPLICITY 3)
 endfunction()
 
 # tnet_module(nn DEPS base LIBS ZLIB::ZLIB DOUBLE)

@@ -1,5 +1,5 @@
 /* forecast.c - measures the pieces of a step, and predicts how they go together. */
-#include "train/report/forecast.h"
+#include "extra/forecast/forecast.h"
 
 #include "base/core/arena.h"
 #include "base/core/clock.h"

@@ -1,6 +1,6 @@
 /* test_forecast.c - what a step will take: arithmetic on given rates, and rates that are measured.
  */
-#include "train/report/forecast.h"
+#include "extra/forecast/forecast.h"
 
 #include "base/thread/threads.h"
 #include "base/trace/trace.h"
