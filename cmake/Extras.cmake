@@ -23,6 +23,7 @@ set(tnet_lists
   train/group/groups.def train/group/ranks.c
   train/report/forecast_kinds.def train/report/step_forecast.c
   train/run/modules.def train/run/module.c
+  train/job/compare_kinds.def train/job/eval_job.c
   train/report/eval_pages.def train/report/eval_pages.c
   cli/data_tools.def cli/tnet_data.c)
 

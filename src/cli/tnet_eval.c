@@ -9,7 +9,6 @@
 #include "io/source/uri.h"
 #include "train/eval/predict.h"
 #include "train/job/eval_job.h"
-#include "train/report/comparison.h"
 #include "train/report/eval_pages.h"
 
 #include <stdio.h>
@@ -82,9 +81,9 @@ static tn_status add_findings(const tn_eval_result *found, bool json, tn_text *o
     const bool two = f.compare != NULL;
     if (!json) {
         TN_TRY(tn_eval_result_text(&f, out, err));
-        return two ? tn_comparison_text(&f, out, err) : TN_OK;
+        return two ? f.with->text(&f, out, err) : TN_OK;
     }
-    TN_TRY(two ? tn_comparison_json(&f, more, err) : TN_OK);
+    TN_TRY(two ? f.with->json(&f, more, err) : TN_OK);
     f.more = tn_text_str(more);
     return tn_eval_result_json(&f, out, err);
 }

@@ -6,10 +6,12 @@
 #include "base/math/key.h"
 #include "io/rows/batch.h"
 #include "support/test.h"
-#include "train/report/comparison.h"
+#include "train/report/eval_result.h"
 #include "train/resultkit.h"
 
 enum { ROWS = 8 };
+
+extern const tn_compare_kind tn_compare_kind_compare;
 
 /* Eight rows as one batch, whose slot holds 7 in the first five and 9 in the last three. */
 typedef struct pairkit {
@@ -53,7 +55,7 @@ static tn_status meet(pairkit *p)
 {
     const tn_scores scores = {.batch = &p->batch, .logit = p->logit};
     TN_TRY(tn_compare_begin(p->c, &p->k.run, &p->k.schema, &p->err));
-    TN_TRY(tn_compare_sink(p->c, &scores, 0, &p->err));
+    TN_TRY(tn_compare_add(p->c, &scores, 0, &p->err));
     return tn_compare_end(p->c, &p->k.evaluation, &p->err);
 }
 
@@ -61,7 +63,7 @@ static tn_status take(pairkit *p, uint32_t rows, double shift)
 {
     tn_batch batch = p->batch;
     batch.rows = rows;
-    return tn_compare_take(p->c, &(tn_scores){.batch = &batch, .logit = p->other}, shift, &p->err);
+    return tn_compare_add(p->c, &(tn_scores){.batch = &batch, .logit = p->other}, shift, &p->err);
 }
 
 static double loss(double z, double y)
@@ -104,7 +106,7 @@ TEST(both_sides_are_corrected_for_sampled_negatives)
     const tn_scores scores = {.batch = &p.batch, .logit = p.logit};
     assert_int_equal(take(&p, ROWS, -1), TN_OK);
     assert_int_equal(tn_compare_begin(p.c, &p.k.run, &p.k.schema, &p.err), TN_OK);
-    assert_int_equal(tn_compare_sink(p.c, &scores, -1, &p.err), TN_OK);
+    assert_int_equal(tn_compare_add(p.c, &scores, -1, &p.err), TN_OK);
     assert_int_equal(tn_compare_end(p.c, &p.k.evaluation, &p.err), TN_OK);
     assert_true(p.c->logloss.value == 0 && p.c->auc.value == 0 && p.c->p == 1);
     assert_true(tn_metrics_get(p.c->other.metrics, "pctr") <
@@ -123,7 +125,7 @@ TEST(rows_of_weight_0_change_nothing)
     assert_int_equal(take(&p, ROWS, 0), TN_OK);
     const tn_scores scores = {.batch = &p.batch, .logit = p.logit};
     assert_int_equal(tn_compare_begin(p.c, &p.k.run, &p.k.schema, &p.err), TN_OK);
-    assert_int_equal(tn_compare_sink(p.c, &scores, 0, &p.err), TN_OK);
+    assert_int_equal(tn_compare_add(p.c, &scores, 0, &p.err), TN_OK);
     tn_metrics *m = NULL; /* of the five that count */
     const tn_scored rows = {.n = 5, .logit = p.logit, .label = p.label};
     assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.exact_auc = true}, NULL), TN_OK);
@@ -189,14 +191,14 @@ TEST(only_values_that_moved_are_told_the_largest_change_first)
     assert_int_equal(take(&p, ROWS, 0), TN_OK);
     assert_int_equal(meet(&p), TN_OK);
     p.k.findings.compare = p.c;
-    assert_int_equal(tn_comparison_text(&p.k.findings, &text, &p.err), TN_OK);
+    assert_int_equal(tn_compare_kind_compare.text(&p.k.findings, &text, &p.err), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), "compared with 'b'\n"));
     assert_non_null(strstr(tn_text_str(&text), "item: 1 of 2 values moved in log loss"));
     assert_non_null(strstr(tn_text_str(&text), "\n   7     5"));
     assert_null(strstr(tn_text_str(&text), "\n   9     3"));
     tn_text_clear(&text);
     p.c->p = 0; /* what a double makes of 1e-400 */
-    assert_int_equal(tn_comparison_text(&p.k.findings, &text, &p.err), TN_OK);
+    assert_int_equal(tn_compare_kind_compare.text(&p.k.findings, &text, &p.err), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), " AUC: p below 1e-300 by DeLong's test"));
     pairkit_done(&p);
 }

@@ -8,7 +8,6 @@
 #include "metrics/ranking.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
-#include "train/report/comparison.h"
 
 #include <math.h>
 #include <string.h>
@@ -274,8 +273,8 @@ static tn_status put_slot(const tn_eval_result *f, uint32_t i, tn_text *out, tn_
 static tn_status put_comparison(const tn_eval_result *f, tn_text *out, tn_error *err)
 {
     tn_json_open_key(out, "compare", '{');
-    TN_TRY(tn_comparison_tables(f, out, err));
-    put_reliability(f->compare->other.metrics, out);
+    TN_TRY(f->with->tables(f, out, err));
+    put_reliability(f->with->other(f->compare), out);
     tn_json_close(out, '}');
     return TN_OK;
 }

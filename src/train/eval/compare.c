@@ -80,10 +80,8 @@ static tn_status reserve(compare_state *s, size_t more, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_compare_take(tn_compare *c, const tn_scores *scores, double shift, tn_error *err)
+static tn_status take(compare_state *s, const tn_scores *scores, double shift, tn_error *err)
 {
-    compare_state *s = c->at;
-    TN_ASSERT(!s->begun);
     TN_TRY(reserve(s, scores->batch->rows, err));
     for (uint32_t i = 0; i < scores->batch->rows; i++) {
         s->row[s->n++] = (scored){.logit = (float)((double)scores->logit[i] + shift),
@@ -222,10 +220,12 @@ static tn_status match(tn_compare *c, const tn_scores *scores, double shift, flo
     return TN_OK;
 }
 
-tn_status tn_compare_sink(tn_compare *c, const tn_scores *scores, double shift, tn_error *err)
+tn_status tn_compare_add(tn_compare *c, const tn_scores *scores, double shift, tn_error *err)
 {
     compare_state *s = c->at;
-    TN_ASSERT(s->begun);
+    if (!s->begun) {
+        return take(s, scores, shift, err);
+    }
     const uint32_t rows = scores->batch->rows;
     TN_TRY(make_room(s, rows, err));
     float *change = s->block + rows;

@@ -13,7 +13,6 @@
 #include "train/begin/import.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
-#include "train/eval/compare.h"
 #include "train/eval/evaluate.h"
 #include "train/eval/node_files.h"
 #include "train/eval/predict.h"
@@ -22,6 +21,17 @@
 #include "train/step/worker.h"
 
 #include <string.h>
+
+#define TN_COMPARE_KIND(name) extern const tn_compare_kind tn_compare_kind_##name;
+#include "train/job/compare_kinds.def"
+#undef TN_COMPARE_KIND
+
+static const tn_compare_kind *const compare_kinds[] = {
+#define TN_COMPARE_KIND(name) &tn_compare_kind_##name,
+#include "train/job/compare_kinds.def"
+#undef TN_COMPARE_KIND
+    NULL,
+};
 
 struct tn_eval_job {
     tn_setup *setup;
@@ -197,8 +207,7 @@ static tn_status take_scores(void *arg, const tn_scores *scores, tn_error *err)
         TN_TRY(tn_calibrate_sink(j->calibrate, scores, err));
     }
     if (j->compare != NULL) {
-        TN_TRY(j->is_other ? tn_compare_take(j->compare, scores, j->shift, err)
-                           : tn_compare_sink(j->compare, scores, j->shift, err));
+        TN_TRY(j->findings.with->add(j->compare, scores, j->shift, err));
     }
     if (j->opts.sink != NULL) {
         TN_TRY(j->opts.sink(j->opts.sink_arg, scores, j->shift, err));
@@ -263,7 +272,7 @@ static tn_status judge(tn_eval_job *j, tn_worker *w, const tn_ranks *ranks, cons
         return tn_fail(err, TN_E_CONFIG, "'--compare' needs labels, and data.label is none");
     }
     if (j->compare != NULL && !j->is_other) {
-        TN_TRY(tn_compare_begin(j->compare, &j->setup->run, j->findings.schema, err));
+        TN_TRY(j->findings.with->begin(j->compare, &j->setup->run, j->findings.schema, err));
     }
     const tn_eval_request request = {.paths = paths,
                                      .rows_max = j->fit_rows.rows_max,
@@ -385,7 +394,9 @@ static void job_done(tn_eval_job *j)
     tn_sign_words_free(j->words);
     tn_exported_model_close(j->exported);
     tn_calibrate_free(j->calibrate);
-    tn_compare_free(j->compare);
+    if (j->compare != NULL) {
+        j->findings.with->drop(j->compare);
+    }
     tn_text_done(&j->data_name);
     tn_text_done(&j->source);
     tn_text_done(&j->journal);
@@ -397,6 +408,7 @@ static tn_status take_other(const tn_eval_job *j, tn_setup *s, const char *expor
 {
     tn_eval_job other = {.setup = s,
                          .opts = {.export = export, .stop = j->opts.stop},
+                         .findings = {.with = j->findings.with},
                          .compare = j->compare,
                          .is_other = true};
     s->run.eval.auc = 0; /* only its scores are wanted */
@@ -456,9 +468,9 @@ static tn_status find_other(tn_eval_job *j, const tn_strs *paths, tn_error *err)
                        "'--data' is '-', standard input, which two models cannot share");
     }
     j->setup->run.eval.auc = 1; /* DeLong wants every row */
-    TN_TRY(tn_compare_open(&j->compare, other, err));
+    TN_TRY(j->findings.with->open(&j->compare, other, err));
     if (!tn_path_is_dir(other)) {
-        return tn_compare_read(j->compare, other, err);
+        return j->findings.with->read(j->compare, other, err);
     }
     TN_TRY(tn_path_join(other, "model.json", model, err));
     if (!tn_path_exists(model)) {
@@ -496,7 +508,7 @@ tn_status tn_eval_job_run(tn_eval_job *j, tn_profile *profile, tn_error *err)
     f->words = j->words;
     tn_eval_result_intervals(f);
     f->compare = j->compare;
-    return j->compare != NULL ? tn_compare_end(j->compare, f->result, err) : TN_OK;
+    return j->compare != NULL ? j->findings.with->end(j->compare, f->result, err) : TN_OK;
 }
 
 /* ---- before any work ---- */
@@ -558,9 +570,8 @@ static tn_status check(tn_eval_job *j, tn_error *err)
     if (o->fetch.n > 0 && j->fetch.n == 0) {
         return tn_fail(err, TN_E_USAGE, "'--fetch' names no node");
     }
-    if (o->fetch.n + o->feed.n > 0) {
-        TN_TRY(tn_absent_check("npz", TN_E_USAGE, err));
-    }
+    TN_TRY(o->compare != NULL ? tn_absent_check("compare", TN_E_USAGE, err) : TN_OK);
+    TN_TRY(o->fetch.n + o->feed.n > 0 ? tn_absent_check("npz", TN_E_USAGE, err) : TN_OK);
     TN_TRY(o->feed.n > 0 ? tn_feed_built()->names(&o->feed, s->arena, &j->fed, err) : TN_OK);
     if (o->method != TN_CALIBRATE_NONE) {
         TN_TRY(tn_calibrate_rows(&s->run, &o->data, s->from, s->arena, &j->fit_rows, err));
@@ -582,6 +593,7 @@ tn_status tn_eval_job_new(tn_eval_job **out, tn_setup *s, const tn_eval_job_opts
     tn_eval_job *j = TN_NEW(s->arena, tn_eval_job);
     *out = NULL;
     *j = (tn_eval_job){.setup = s, .opts = *opts, .fetch = split(&opts->fetch, s->arena)};
+    j->findings.with = compare_kinds[0];
     const tn_status status = check(j, err);
     if (status == TN_OK) {
         *out = j;

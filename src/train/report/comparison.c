@@ -1,9 +1,19 @@
-/* comparison.c - one grid of words is made, then printed as text or as JSON. */
-#include "train/report/comparison.h"
-
+/* comparison.c - two models on the same rows: a grid of words, printed as text or as JSON.
+ *
+ *     compared with   this     other    change       low      high  by
+ *     auc         0.780123  0.771002  0.009121  0.008011  0.010231  DeLong
+ *
+ *     category   rows       auc     other   logloss     other    change       low      high
+ *     68fd1e64   1201  0.751002  0.740110  0.440101  0.451200 -0.011099 -0.014002 -0.008196
+ *
+ * Of each slot of eval.slices the values whose log loss has moved (TN_COMPARE_MOVED), the largest
+ * changes first.
+ */
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "train/config/run.h"
+#include "train/eval/compare.h"
+#include "train/report/eval_result.h"
 #include "train/report/text_tables.h"
 
 #include <math.h>
@@ -202,7 +212,7 @@ static tn_status print_slots(const tn_eval_result *f, bool json, tn_text *out, t
     return TN_OK;
 }
 
-tn_status tn_comparison_text(const tn_eval_result *f, tn_text *out, tn_error *err)
+static tn_status print_text(const tn_eval_result *f, tn_text *out, tn_error *err)
 {
     TN_ASSERT(f->compare != NULL);
     tn_text_addf(out, "\ncompared with '%s'\n", f->compare->name);
@@ -213,7 +223,7 @@ tn_status tn_comparison_text(const tn_eval_result *f, tn_text *out, tn_error *er
     return print_slots(f, false, out, err);
 }
 
-tn_status tn_comparison_tables(const tn_eval_result *f, tn_text *out, tn_error *err)
+static tn_status print_tables(const tn_eval_result *f, tn_text *out, tn_error *err)
 {
     tn_text said = {0};
     tn_sheet s = metric_sheet(f, true);
@@ -253,7 +263,7 @@ static tn_status add_moved(const tn_eval_result *f, uint32_t i, tn_text *out, tn
     return status;
 }
 
-tn_status tn_comparison_json(const tn_eval_result *f, tn_text *out, tn_error *err)
+static tn_status print_json(const tn_eval_result *f, tn_text *out, tn_error *err)
 {
     static const char *const names[] = {"auc", "logloss", "copc", "ece"};
     const tn_compare *c = f->compare;
@@ -275,3 +285,20 @@ tn_status tn_comparison_json(const tn_eval_result *f, tn_text *out, tn_error *er
     tn_json_close(out, '}');
     return TN_OK;
 }
+
+static const tn_metrics *metrics_of_other(const tn_compare *c)
+{
+    return c->other.metrics;
+}
+
+extern const tn_compare_kind tn_compare_kind_compare;
+const tn_compare_kind tn_compare_kind_compare = {.open = tn_compare_open,
+                                                 .drop = tn_compare_free,
+                                                 .read = tn_compare_read,
+                                                 .begin = tn_compare_begin,
+                                                 .add = tn_compare_add,
+                                                 .end = tn_compare_end,
+                                                 .other = metrics_of_other,
+                                                 .text = print_text,
+                                                 .json = print_json,
+                                                 .tables = print_tables};

@@ -12,12 +12,12 @@
 #include "metrics/intervals.h"
 #include "metrics/slices.h"
 #include "train/eval/calibrate.h"
-#include "train/eval/compare.h"
 #include "train/eval/sign_text.h"
+#include "train/report/compare_kind.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/text_tables.h"
 
-typedef struct tn_eval_result {
+struct tn_eval_result {
     const char *data; /* test, valid, or the paths that were given */
     const tn_run *run;
     const tn_schema *schema;     /* says how values of a slot read */
@@ -31,9 +31,10 @@ typedef struct tn_eval_result {
     bool has_intervals;
     tn_interval delong, bootstrap; /* intervals of the AUC; NAN: not defined */
     const tn_compare *compare;     /* ended; NULL: one model alone */
+    const tn_compare_kind *with;   /* kind of `compare`; NULL: this build has none */
     const char *more;              /* members of the JSON object, after a comma; NULL: none */
     const tn_calibrate *calibrate; /* committed; NULL: nothing was fitted */
-} tn_eval_result;
+};
 
 /* Fills the intervals when the metrics keep every row (eval.auc: exact); else nothing. */
 void tn_eval_result_intervals(tn_eval_result *f);
