@@ -1,5 +1,5 @@
 /* compare.c - scores of two models meet, and become metrics of either and of their difference. */
-#include "train/eval/compare.h"
+#include "extra/compare/compare.h"
 
 #include "base/core/alloc.h"
 #include "base/core/number.h"

@@ -1,6 +1,6 @@
 /* test_compare.c - another model's scores meet those of an evaluation row by row, or are refused.
  */
-#include "train/eval/compare.h"
+#include "extra/compare/compare.h"
 
 #include "base/math/fmath.h"
 #include "base/math/key.h"
@@ -126,7 +126,7 @@ TEST(rows_of_weight_0_change_nothing)
     const tn_scores scores = {.batch = &p.batch, .logit = p.logit};
     assert_int_equal(tn_compare_begin(p.c, &p.k.run, &p.k.schema, &p.err), TN_OK);
     assert_int_equal(tn_compare_add(p.c, &scores, 0, &p.err), TN_OK);
-    tn_metrics *m = NULL; /* of the five that count */
+    tn_metrics *m = NULL; /* metrics of the five rows that count */
     const tn_scored rows = {.n = 5, .logit = p.logit, .label = p.label};
     assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.exact_auc = true}, NULL), TN_OK);
     assert_int_equal(tn_metrics_add(m, &rows, NULL), TN_OK);
@@ -197,7 +197,7 @@ TEST(only_values_that_moved_are_told_the_largest_change_first)
     assert_non_null(strstr(tn_text_str(&text), "\n   7     5"));
     assert_null(strstr(tn_text_str(&text), "\n   9     3"));
     tn_text_clear(&text);
-    p.c->p = 0; /* what a double makes of 1e-400 */
+    p.c->p = 0; /* a double makes this of 1e-400 */
     assert_int_equal(tn_compare_kind_compare.text(&p.k.findings, &text, &p.err), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), " AUC: p below 1e-300 by DeLong's test"));
     pairkit_done(&p);

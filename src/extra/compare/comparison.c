@@ -11,8 +11,8 @@
  */
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
+#include "extra/compare/compare.h"
 #include "train/config/run.h"
-#include "train/eval/compare.h"
 #include "train/report/eval_result.h"
 #include "train/report/text_tables.h"
 
