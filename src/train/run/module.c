@@ -69,6 +69,13 @@ bool tn_modules_due(const tn_run_now *now)
     return is_due;
 }
 
+void tn_loss_curve_add(tn_loss_curve *c, double loss)
+{
+    if (c != NULL && c->n++ < TN_LOSS_CURVE_MAX) {
+        c->loss[c->n - 1] = loss;
+    }
+}
+
 tn_status tn_run_say(const tn_run_now *now, const char *level, const char *line, tn_error *err)
 {
     TN_ASSERT(now->report != NULL);

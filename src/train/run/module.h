@@ -60,7 +60,6 @@
 typedef struct tn_calibrate tn_calibrate;     /* train/eval/calibrate.h */
 typedef struct tn_calibration tn_calibration; /* metrics/calibrator.h */
 typedef struct tn_day_loop tn_day_loop;       /* train/run/day_loop.h */
-typedef struct tn_loss_curve tn_loss_curve;   /* train/report/advice.h */
 typedef struct tn_saver tn_saver;             /* train/run/saver.h */
 typedef struct tn_timetable tn_timetable;     /* train/run/timetable.h */
 
@@ -93,6 +92,14 @@ typedef struct tn_run_due {
     bool publish; /* the next checkpoint is exported: its save, or the run's end, clears this */
 } tn_run_due;
 
+/* The loss of each step of this process's run, while there are so few: the rows' first steps are
+ * their largest. */
+enum { TN_LOSS_CURVE_MAX = 500 };
+typedef struct tn_loss_curve {
+    uint32_t n; /* steps that were added, also those that are not kept */
+    double loss[TN_LOSS_CURVE_MAX];
+} tn_loss_curve;
+
 /* The run as it is now. All that it points to outlives the modules. */
 typedef struct tn_run_now {
     const tn_model_plan *plan;
@@ -122,7 +129,7 @@ typedef struct tn_run_now {
     tn_calibrate *calibrate;   /* calibrate: gets the scores of COLLECT; NULL: nobody wants them */
     const tn_calibration *map; /* calibrate: of the model that stays; NULL: it is not calibrated */
     bool calibrates;           /* calibrate: it was asked for by name */
-    tn_loss_curve *curve;      /* advise: gets the loss of each step */
+    tn_loss_curve *curve;      /* advise: gets the loss of each step; NULL: nobody wants it */
 
     void **self; /* states of the modules, in the order of the list */
 } tn_run_now;
@@ -150,6 +157,8 @@ tn_run_record_fn tn_modules_hear TN_MUST_USE;
 
 /* Asks the modules whether all ranks are to meet after this step. */
 bool tn_modules_due(const tn_run_now *now);
+
+void tn_loss_curve_add(tn_loss_curve *c, double loss); /* NULL is fine */
 
 /* ---- what several modules ask of the run ---- */
 

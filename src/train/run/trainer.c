@@ -5,7 +5,6 @@
 #include "ps/optim/optim.h"
 #include "train/config/run_loss.h"
 #include "train/group/ranks.h"
-#include "train/report/advice.h"
 #include "train/report/profile.h"
 #include "train/run/day_loop.h"
 #include "train/run/early_stopping.h"

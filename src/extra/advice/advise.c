@@ -1,10 +1,8 @@
 /* advise.c - warns at the end of a run of what its figures show, a line each. */
-#include "train/run/module.h"
-
 #include "base/core/text.h"
+#include "extra/advice/advice.h"
 #include "metrics/metrics.h"
 #include "models/model.h"
-#include "train/report/advice.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* test_advice.c - what a run says of itself at its end: when it is true, and nothing when not. */
-#include "train/report/advice.h"
+#include "extra/advice/advice.h"
 
 #include "base/core/text.h"
 #include "metrics/metrics.h"
@@ -76,8 +76,9 @@ TEST(few_steps_are_a_beginning)
         words);
 }
 
-/* Of the settings that the user has made; of what was chosen by the data only the passes, where
- * data.valid shows that the last was still the best, or would have let the run choose more. */
+/* The advice names settings that the user has made. Of those that data chose it names the passes
+ * alone, where data.valid shows that the last was the best, or would have let the run choose
+ * more. */
 TEST(only_what_the_user_can_mend_is_named)
 {
     tn_metrics *m FREED(tn_metrics_free) = scored(1000, 2, .6, .4);
@@ -119,12 +120,12 @@ TEST(a_loss_that_falls_no_more_is_no_beginning)
     check(&a, words);
     a.curve = curve_of(400, .2, .75); /* flat since */
     check(&a, "");
-    a.curve = curve_of(400, .97, 1); /* by what chance does */
+    a.curve = curve_of(400, .97, 1); /* it falls by what chance does */
     check(&a, "");
     a.curve = curve_of(400, .93, 1); /* by less than a hundredth in a tenth of the steps */
     check(&a, "");
     a.curve = curve_of(300, .2, 1);
-    check(&a, words); /* of a run that goes on, what is known of it */
+    check(&a, words); /* a run that goes on says what is known of it */
     a.curve = curve_of(40, .2, 1);
     check(&a, "");
     a.curve = NULL;
@@ -187,11 +188,11 @@ TEST(a_model_behind_the_click_rate_is_told)
     check(&blind, "valid.ne 1.029 is above 1, and valid.auc 0.500 near that of chance: nothing "
                   "that holds for other rows was found; pairs of slots may tell what each alone "
                   "does not (model: fm or deepfm instead of lr), or other slots may tell more\n");
-    blind.linear = false; /* which knows pairs */
+    blind.linear = false; /* it knows pairs */
     check(&blind, "valid.ne 1.029 is above 1, and valid.auc 0.500 near that of chance: nothing "
                   "that holds for other rows was found; larger first values (embedding.init), "
                   "another model or other slots may tell more\n");
-    tn_metrics *rate = scored(1000, 2, .5, .5); /* what a model says that has learned no more */
+    tn_metrics *rate = scored(1000, 2, .5, .5); /* a model that has learned no more says this */
     const tn_scored click = {.n = 1, .logit = &(float){.05F}, .label = &(float){1}};
     tn_error err;
     for (uint32_t i = 0; i < 10; i++) {
@@ -203,14 +204,14 @@ TEST(a_model_behind_the_click_rate_is_told)
                   "tell more\n");
     tn_metrics_free(rate);
     tn_metrics_free(none);
-    a.steps = 0; /* of weights that were never trained nothing is expected */
+    a.steps = 0; /* nobody expects anything of weights without training */
     check(&a, "");
     a.steps = 1000;
     a.valid = right;
     check(&a, "");
 }
 
-/* Of a sum of chances or of few steps nobody wants to hear then. */
+/* The advice is silent then about a sum of chances, and about few steps. */
 TEST(a_divergence_explains_the_rest)
 {
     tn_metrics *wrong FREED(tn_metrics_free) = scored(10000, 2, .1, .6);
@@ -289,7 +290,7 @@ TEST(a_sum_of_chances_that_is_off_is_told)
     tn_advice a = {.steps = 1000, .epochs = 1, .batch = 32, .valid = few};
     tn_text lines = {0};
     tn_advice_text(&a, &lines);
-    assert_memory_equal(tn_text_str(&lines), "valid.ne", 8); /* which one chance for all misses */
+    assert_memory_equal(tn_text_str(&lines), "valid.ne", 8); /* one chance for all misses it */
     assert_string_equal(
         strchr(tn_text_str(&lines), '\n') + 1,
         "valid.copc 1.176: 2000 clicks where 1700 were predicted; 'eval.calibrate=platt' "

@@ -7,22 +7,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-typedef struct tn_metrics tn_metrics;           /* metrics/metrics.h */
-typedef struct tn_text tn_text;                 /* base/core/text.h */
-typedef struct tn_unknown_keys tn_unknown_keys; /* train/eval/evaluate.h */
-
-enum { TN_ADVICE_STEPS = 500 }; /* the rows' first steps are their largest: fewer are a beginning */
-
-/* The loss of each step of this process's run, while there are so few. */
-typedef struct tn_loss_curve {
-    uint32_t n; /* steps that were added, also those that are not kept */
-    double loss[TN_ADVICE_STEPS];
-} tn_loss_curve;
-
-void tn_loss_curve_add(tn_loss_curve *c, double loss);
+#include "train/run/module.h"
 
 typedef struct tn_advice {
     uint64_t steps;

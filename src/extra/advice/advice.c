@@ -1,5 +1,5 @@
 /* advice.c - signs of a run that went wrong without a failure. */
-#include "train/report/advice.h"
+#include "extra/advice/advice.h"
 
 #include "base/core/text.h"
 #include "metrics/metrics.h"
@@ -34,14 +34,6 @@ static bool is_overfit(const tn_advice *a)
            of(a->valid, "logloss") > LOSS_FAR * of(a->train, "logloss");
 }
 
-void tn_loss_curve_add(tn_loss_curve *c, double loss)
-{
-    if (c->n < TN_ADVICE_STEPS) {
-        c->loss[c->n] = loss;
-    }
-    c->n++;
-}
-
 static double mean_of(const double *x, uint32_t n, double *squares)
 {
     double sum = 0;
@@ -63,7 +55,7 @@ static bool still_falls(const tn_advice *a)
     if (a->steps < BEGINNING) {
         return true;
     }
-    if (n < BEGINNING || n > TN_ADVICE_STEPS) {
+    if (n < BEGINNING || n > TN_LOSS_CURVE_MAX) {
         return false; /* not known: the run has gone on */
     }
     TN_ASSERT(a->curve != NULL);
@@ -90,7 +82,7 @@ static void add_steps(const tn_advice *a, tn_text *out)
     const bool epochs = (!a->epochs_chosen || a->stops) && !a->days; /* a day has one pass */
     const bool unseen = !epochs && a->valid == NULL && !a->days;
     const bool batch = !a->batch_chosen && a->batch > 1;
-    if (a->steps == 0 || a->steps >= TN_ADVICE_STEPS || a->cut || a->past_best || is_overfit(a) ||
+    if (a->steps == 0 || a->steps >= TN_LOSS_CURVE_MAX || a->cut || a->past_best || is_overfit(a) ||
         has_risen(a) || !still_falls(a)) {
         return;
     }

@@ -1,0 +1,1 @@
+tnet_extra(advice DEPS train models metrics ROWS "train/run/modules.def: TN_MODULE(advise)")
