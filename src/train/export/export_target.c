@@ -34,6 +34,7 @@ tn_status tn_export_target_open(tn_export_target *t, const char *to, const tn_ru
     }
     TN_TRY(tn_remotes()->check_target(to, false, err));
     TN_TRY(tn_absent_check("upload", TN_E_CONFIG, err));
+    TN_ASSERT(t->upload != NULL);
     tn_text dir = {0};
     tn_run_dir(&run->run, &dir);
     tn_status status = tn_text_check(&dir, "run.dir", err);

@@ -258,6 +258,7 @@ static tn_status find_calibration(tn_eval_job *j, tn_error *err)
 static tn_status judge(tn_eval_job *j, tn_worker *w, const tn_ranks *ranks, const tn_strs *paths,
                        tn_error *err)
 {
+    TN_ASSERT(j->findings.schema != NULL && (w == NULL) == (ranks == NULL));
     const bool mapped = j->map.kind != TN_CALIBRATION_NONE;
     const bool corrected = w == NULL || mapped; /* as exports and maps are */
     const double sampling = corrected ? 1 : j->setup->run.data.negative_sampling;

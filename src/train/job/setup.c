@@ -107,6 +107,7 @@ static const char *print_text(const tn_setup *s, const char *const *without)
 
 static void resolve_text(tn_setup *s)
 {
+    TN_ASSERT(s->tree != NULL);
     const char *config = print_text(s, not_hashed);
     char *hash = TN_NEW_ARRAY(s->arena, char, 65);
     tn_sha256_hex_of(config, strlen(config), hash);

@@ -137,6 +137,7 @@ static tn_status try_batch(tn_worker *w, tn_step_prefetch *data, const char *nam
         return tn_fail(err, TN_E_DATA, "data.%s holds no records", name);
     }
     TN_TRY(status);
+    TN_ASSERT(step->batch->rows > 0 && step->local != NULL);
     TN_TRY(tn_step_score(w, step, &logit, err));
     const uint32_t sources = tn_reader_n_sources(tn_step_prefetch_reader(data));
     tn_text_addf(out, "%-6s %u source%s, first batch of %u rows with %u different keys\n", name,

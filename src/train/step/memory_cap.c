@@ -130,6 +130,7 @@ static void expect_rows(tn_memory_cap *m)
         return;
     }
     const uint64_t created = tn_table_total(m->w->shard.table).made;
+    TN_ASSERT(created >= m->created && m->steps < m->w->steps);
     const uint64_t now = created - m->created;
     const uint64_t before = m->most - m->most / FORGET;
     m->most = before > now ? before : now;
@@ -166,6 +167,7 @@ tn_status tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers, t
     m->w = w;
     tn_memory_limit_of("", &m->limit);
     tn_memory_use_of("", &m->use);
+    TN_ASSERT(m->sharers > 0 && from[w->rank] <= from[w->rank + 1]);
     m->share = m->limit.resident / m->sharers;
     m->cap = asked;
     if (asked == TN_MEMORY_AUTO || asked == TN_UNSET_U64) {
@@ -189,6 +191,7 @@ tn_status tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers, t
  * while, or when the table, now of so many bytes, has taken an eighth of the room that was left. */
 static bool is_near_limit(tn_memory_cap *m, uint64_t bytes)
 {
+    TN_ASSERT(m->w != NULL);
     const double now = tn_clock_s();
     const uint64_t grown = less(bytes, m->bytes);
     if (now < m->next_look && grown < less(m->share, m->use.resident) / 8) {

@@ -40,6 +40,7 @@ const tn_slot_opts *tn_group_slot(const tn_run *run, const tn_schema *schema, ui
                                   const char *policy, tn_diag *diag)
 {
     const tn_slot_opts *found = NULL;
+    TN_ASSERT(group < schema->n_groups);
     for (uint32_t i = 0; i < schema->n_slots; i++) {
         const tn_slot_opts *o = schema->slot[i]->opts;
         if (schema->slot[i]->group != group || !says(o, policy)) {
@@ -76,6 +77,7 @@ static void bind_group(const tn_run *run, const tn_slot_opts *slot, uint32_t i, 
 {
     const tn_row_policy *policy = tn_row_policies[i];
     tn_strs uses;
+    TN_ASSERT(i < TN_ROW_POLICIES && policy->options != NULL);
     memcpy(own, run->embedding.rows.of[i], tn_fields_size(policy->options));
     tn_fields_bind_over(b, policy->options, words_of(slot, policy->name), own);
     if (i == TN_POLICY_expiry) {
