@@ -155,3 +155,60 @@ TEST(free_space_is_known)
     assert_true(bytes > 0);
     assert_int_equal(tn_disk_free(in_dir("none"), &bytes, &err), TN_E_IO);
 }
+
+static bool is_no_lock(const char *name)
+{
+    return strcmp(name, "LOCK") != 0;
+}
+
+static void make_tree(void)
+{
+    assert_int_equal(tn_dir_make(in_dir("from/inner"), NULL), TN_OK);
+    put("from/a");
+    put("from/LOCK");
+    put("from/inner/b");
+    put("from/inner/LOCK");
+    assert_int_equal(symlink("a", in_dir("from/link")), 0);
+}
+
+static void assert_holds(const char *name, const char *text)
+{
+    tn_text found CLEANUP(tn_text_done) = {0};
+    assert_int_equal(tn_file_read_all(in_dir(name), 1000, &found, NULL), TN_OK);
+    assert_string_equal(tn_text_str(&found), text);
+}
+
+TEST(a_copy_holds_all_files_that_are_wanted)
+{
+    char to[TN_PATH_SIZE];
+    tn_error err = {0};
+    make_tree();
+    assert_int_equal(tn_path_join(dir, "to", to, NULL), TN_OK);
+    assert_int_equal(tn_copy_tree(in_dir("from"), to, is_no_lock, &err), TN_OK);
+    assert_holds("to/a", "from/a");
+    assert_holds("to/inner/b", "from/inner/b");
+    assert_false(tn_path_exists(in_dir("to/LOCK")));
+    assert_false(tn_path_exists(in_dir("to/inner/LOCK")));
+    assert_false(tn_path_exists(in_dir("to/link")));
+    assert_int_equal(tn_copy_tree(in_dir("from"), to, NULL, &err), TN_E_USAGE);
+    assert_non_null(strstr(err.text, "is there already"));
+}
+
+TEST(a_copy_that_fails_leaves_nothing)
+{
+    char to[TN_PATH_SIZE];
+    tn_text names CLEANUP(tn_text_done) = {0};
+    uint32_t n = 0;
+    tn_error err = {0};
+    make_tree();
+    assert_int_equal(tn_path_join(dir, "to", to, NULL), TN_OK);
+    for (int at = 1; at < 5; at++) {
+        char rule[40];
+        (void)snprintf(rule, sizeof rule, "io.fsync#%d:ENOSPC", at);
+        assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+        assert_int_equal(tn_copy_tree(in_dir("from"), to, NULL, &err), TN_E_IO);
+        assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+    }
+    assert_int_equal(tn_dir_list(dir, &names, &n, &err), TN_OK);
+    assert_int_equal(n, 1); /* from */
+}

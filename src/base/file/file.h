@@ -69,6 +69,12 @@ tn_status tn_remove_file(const char *path, tn_error *err) TN_MUST_USE;
 void tn_remove_in_handler(const char *path); /* for signal handlers: the system call alone */
 tn_status tn_remove_tree(const char *path, tn_error *err) TN_MUST_USE; /* links are not followed */
 
+/* Copies a folder with all files and folders in it to a new one, whose name appears when all of it
+ * is on disk. Names that `takes` refuses, where it is not NULL, are left out at every level, and so
+ * is what is neither file nor folder. TN_E_USAGE: `to` is there already. */
+tn_status tn_copy_tree(const char *from, const char *to, bool (*takes)(const char *name),
+                       tn_error *err) TN_MUST_USE;
+
 /* Lists the names in a folder, sorted bytewise, each ended by NUL in `out`; *n is how many. */
 tn_status tn_dir_list(const char *path, tn_text *out, uint32_t *n, tn_error *err) TN_MUST_USE;
 tn_status tn_disk_free(const char *path, uint64_t *bytes, tn_error *err) TN_MUST_USE;

@@ -324,3 +324,92 @@ tn_status tn_disk_need(const char *path, uint64_t bytes, tn_error *err)
     }
     return TN_OK;
 }
+
+/* ---- copies ---- */
+
+static tn_status copy_file(const char *from, const char *to, tn_error *err)
+{
+    enum { PIECE = 1 << 20 };
+    tn_infile *in = NULL;
+    tn_file *out = NULL;
+    char *piece = NULL;
+    TN_TRY(tn_infile_open(&in, from, err));
+    const uint64_t size = tn_infile_size(in);
+    tn_status status = TN_ALLOC(piece, PIECE, "a copy of a file", err);
+    status = status == TN_OK ? tn_file_create(&out, to, err) : status;
+    for (uint64_t at = 0; at < size && status == TN_OK; at += PIECE) {
+        const size_t n = size - at < PIECE ? (size_t)(size - at) : PIECE;
+        status = tn_infile_read(in, at, piece, n, err);
+        status = status == TN_OK ? tn_file_write(out, piece, n, err) : status;
+    }
+    tn_infile_close(in);
+    tn_free(piece);
+    if (status != TN_OK) {
+        tn_file_abandon(out);
+        return status;
+    }
+    return tn_file_commit(out, err);
+}
+
+typedef struct copying {
+    bool (*takes)(const char *name); /* NULL: all */
+    uint32_t depth;
+} copying;
+
+static tn_status copy_folder(const copying *c, const char *from, const char *to, tn_error *err);
+
+static tn_status copy_entry(const copying *c, const char *from, const char *to, const char *name,
+                            tn_error *err)
+{
+    struct stat st;
+    char source[TN_PATH_SIZE];
+    char target[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(from, name, source, err));
+    TN_TRY(tn_path_join(to, name, target, err));
+    if ((c->takes != NULL && !c->takes(name)) || lstat(source, &st) != 0) {
+        return TN_OK;
+    }
+    if (S_ISDIR(st.st_mode)) {
+        const copying inner = {c->takes, c->depth + 1};
+        return copy_folder(&inner, source, target, err);
+    }
+    return S_ISREG(st.st_mode) ? copy_file(source, target, err) : TN_OK;
+}
+
+static tn_status copy_folder(const copying *c, const char *from, const char *to, tn_error *err)
+{
+    tn_text names = {0};
+    uint32_t n = 0;
+    if (c->depth > DEPTH_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "'%s' is nested deeper than %d", from, DEPTH_MAX);
+    }
+    TN_TRY(tn_dir_make_new(to, err));
+    tn_status status = tn_dir_list(from, &names, &n, err);
+    const char *name = tn_text_str(&names);
+    for (uint32_t i = 0; i < n && status == TN_OK; i++, name += strlen(name) + 1) {
+        status = copy_entry(c, from, to, name, err);
+    }
+    tn_text_done(&names);
+    return status == TN_OK ? tn_dir_sync(to, err) : status;
+}
+
+tn_status tn_copy_tree(const char *from, const char *to, bool (*takes)(const char *name),
+                       tn_error *err)
+{
+    char unfinished[TN_PATH_SIZE];
+    const copying c = {.takes = takes};
+    TN_TRY(tn_path_check(to, TN_UNFINISHED_TAIL, TN_E_LIMIT, err));
+    if (tn_path_exists(to)) {
+        return tn_fail(err, TN_E_USAGE, "'%s' is there already\nhint: name a folder that is not",
+                       to);
+    }
+    (void)snprintf(unfinished, sizeof unfinished, "%s.%016llx.tmp", to,
+                   (unsigned long long)tn_random_id());
+    tn_status status = copy_folder(&c, from, unfinished, err);
+    status = status == TN_OK ? tn_rename(unfinished, to, err) : status;
+    if (status != TN_OK) {
+        const tn_status removed = tn_remove_tree(unfinished, NULL);
+        (void)removed; /* the name says that it is not finished */
+    }
+    return status;
+}
