@@ -51,17 +51,40 @@ static tn_status look_at_valid(void *self, tn_run_now *now, tn_error *err)
     return tn_text_check(&v->trained, "a sentence", err);
 }
 
+/* Those who want the score of each row of data.valid. */
+typedef struct score_takers {
+    tn_calibrate *calibrate; /* NULL: no calibration is fitted */
+    const tn_watch *watch;
+} score_takers;
+
+static tn_status pass_scores_on(void *arg, const tn_scores *scores, tn_error *err)
+{
+    const score_takers *takers = arg;
+    const tn_watch *watch = takers->watch;
+    const tn_batch *batch = scores->batch;
+    if (watch->scored != NULL && batch->rows > 0) {
+        watch->scored(watch->arg, batch->label, scores->logit, batch->weight, batch->rows);
+    }
+    return takers->calibrate != NULL ? tn_calibrate_sink(takers->calibrate, scores, err) : TN_OK;
+}
+
 /* Scores data.valid; `collects`: also for a calibration, if one is wanted. */
 static tn_status score_valid(evaluator *v, tn_run_now *now, bool collects, tn_error *err)
 {
     tn_evaluation *valid = &now->out->valid;
     TN_ASSERT(now->run->data.valid.n > 0 && now->report != NULL);
+    const tn_watch *watch = now->watch;
     v->collected = now->calibrate != NULL && collects;
+    score_takers takers = {v->collected ? now->calibrate : NULL, watch};
+    const bool wanted = v->collected || watch->scored != NULL;
+    if (watch->scored != NULL) {
+        watch->scored(watch->arg, NULL, NULL, NULL, 0);
+    }
     const tn_eval_request request = {.paths = &now->run->data.valid,
                                      .held = now->run->data.held != TN_HELD_NONE,
                                      .stop = now->watch->stop,
-                                     .sink = v->collected ? tn_calibrate_sink : NULL,
-                                     .sink_arg = now->calibrate};
+                                     .sink = wanted ? pass_scores_on : NULL,
+                                     .sink_arg = &takers};
     tn_calibrate_clear(now->calibrate);
     tn_evaluation_done(valid);
     return tn_epoch_evaluate(now->epoch, &request, valid, err);

@@ -32,7 +32,11 @@ typedef struct tn_watch {
      * both on the trainer's thread. NULL: nobody wants them. */
     void (*record)(void *arg, const char *line, size_t size);
     void (*progress)(void *arg, const tn_watch_progress *progress);
-    /* Gets the scores of data.valid: the metrics that are reported. NULL: nobody wants them. */
+    /* Gets the rows of data.valid as they are scored, batch by batch; n 0: an evaluation begins.
+     * `weight` NULL: all are 1. Then, of one that came to its end, the metrics that are reported.
+     * NULL: nobody wants them. */
+    void (*scored)(void *arg, const float *label, const float *logit, const float *weight,
+                   uint32_t n);
     void (*evaluated)(void *arg, uint64_t step, const tn_metrics *metrics);
     const atomic_bool *ends;        /* true: training ends as if the data had ended; NULL: never */
     bool peers_table;               /* show a line per peer every 10 s */
