@@ -188,19 +188,39 @@ TEST(cells_of_each_kind_read_as_their_csv_does)
     bytes b = {.rows = 0};
     head(&b, 5, names);
     begin(&b);
-    whole(&b, 1), whole(&b, 7), text(&b, "red"), real(&b, .1), text(&b, "ff");
+    whole(&b, 1);
+    whole(&b, 7);
+    text(&b, "red");
+    real(&b, .1);
+    text(&b, "ff");
     end(&b);
     begin(&b);
-    real(&b, 0), text(&b, "18446744073709551615"), whole(&b, -12), single(&b, .1F), whole(&b, 10);
+    real(&b, 0);
+    text(&b, "18446744073709551615");
+    whole(&b, -12);
+    single(&b, .1F);
+    whole(&b, 10);
     end(&b);
     begin(&b);
-    text(&b, "True"), real(&b, 9), real(&b, 2.5), whole(&b, 16777217), none(&b);
+    text(&b, "True");
+    real(&b, 9);
+    real(&b, 2.5);
+    whole(&b, 16777217);
+    none(&b);
     end(&b);
     begin(&b);
-    whole(&b, 0), none(&b), real(&b, 3), real(&b, (double)NAN), text(&b, "");
+    whole(&b, 0);
+    none(&b);
+    real(&b, 3);
+    real(&b, (double)NAN);
+    text(&b, "");
     end(&b);
     begin(&b);
-    whole(&b, 1), text(&b, ""), single(&b, .7F), text(&b, "1e-3"), text(&b, "0");
+    whole(&b, 1);
+    text(&b, "");
+    single(&b, .7F);
+    text(&b, "1e-3");
+    text(&b, "0");
     end(&b);
     assert_same("record_id: s}, slots: [{name: id, type: id}, {name: s, type: str}, {name: n, "
                 "column: x, type: float, "
@@ -218,10 +238,12 @@ TEST(a_double_that_is_near_a_float_is_not_taken_for_one)
     bytes b = {.rows = 0};
     head(&b, 2, names);
     begin(&b);
-    whole(&b, 1), real(&b, (double).7F); /* 0.699999988079071: below the bound */
+    whole(&b, 1);
+    real(&b, (double).7F); /* 0.699999988079071: below the bound */
     end(&b);
     begin(&b);
-    whole(&b, 1), single(&b, .7F); /* 0.7 */
+    whole(&b, 1);
+    single(&b, .7F); /* 0.7 */
     end(&b);
     assert_same("label: label}, slots: [{name: x, type: float, transform: {buckets: [.7]}}]}", &b,
                 "label,x\n1,0.699999988079071\n1,0.7\n");
@@ -236,18 +258,28 @@ TEST(lists_of_cells_and_texts_with_separators_are_several_values)
     begin(&b);
     whole(&b, 1);
     size_t at = begin_list(&b, 3);
-    text(&b, "a"), text(&b, "b"), text(&b, "");
+    text(&b, "a");
+    text(&b, "b");
+    text(&b, "");
     end_list(&b, at);
     at = begin_list(&b, 3);
-    real(&b, .5), whole(&b, 2), single(&b, 1);
+    real(&b, .5);
+    whole(&b, 2);
+    single(&b, 1);
     end_list(&b, at);
     whole(&b, 5);
     end(&b);
     begin(&b);
-    whole(&b, 0), text(&b, "c|a"), text(&b, "1|0.25"), none(&b);
+    whole(&b, 0);
+    text(&b, "c|a");
+    text(&b, "1|0.25");
+    none(&b);
     end(&b);
     begin(&b);
-    whole(&b, 0), none(&b), none(&b), none(&b);
+    whole(&b, 0);
+    none(&b);
+    none(&b);
+    none(&b);
     end(&b);
     assert_same("list: '|'}, slots: [{name: tags, type: str, list: '|', values: w}]}", &b,
                 "label,tags,w\n1,a|b|,0.5|2|1\n0,c|a,1|0.25\n0,,\n");
@@ -283,10 +315,12 @@ TEST(a_fault_names_the_row_and_the_column)
     bytes b = {.rows = 0};
     head(&b, 2, names);
     begin(&b);
-    whole(&b, 1), real(&b, 1);
+    whole(&b, 1);
+    real(&b, 1);
     end(&b);
     begin(&b);
-    whole(&b, 1), text(&b, "cheap");
+    whole(&b, 1);
+    text(&b, "cheap");
     end(&b);
     assert_refused("{data: {format: csv}, slots: [{name: x, type: float}]}", &b,
                    "memory:t: row 1: error: column 'x': expected a number, found \"cheap\"");
@@ -325,7 +359,8 @@ TEST(rows_in_memory_are_counted_and_not_estimated)
     head(&b, 2, names);
     for (uint32_t i = 0; i < ROWS; i++) {
         begin(&b);
-        whole(&b, i % 2), whole(&b, i);
+        whole(&b, i % 2);
+        whole(&b, i);
         end(&b);
     }
     setup_open(&s, "{data: {format: csv}, slots: [x]}");
