@@ -22,8 +22,9 @@
  *     run_end_encoded of these                                               its value
  *
  * Any other type (struct within a row, union, map, interval, duration) is an error that names the
- * column, when a schema is read. A time zone by name (Europe/Rome) is one, too: the program is to
- * cast, since the hour that counts cannot be guessed. Column names may hold any bytes but NUL.
+ * column, unless the column is left out. A time zone by name (Europe/Rome) is one, too: the program
+ * is to cast, since the hour that counts cannot be guessed. Names of columns may hold all bytes but
+ * NUL.
  *
  * Arrays come from other people's code: every size, offset and index that can be checked without
  * knowing the sizes of buffers is checked, and buffers are read within what offsets and lengths
@@ -46,7 +47,7 @@ typedef struct tn_arrow_cells tn_arrow_cells;
 
 /* Reads the schema of a stream or of a batch: a struct, whose members are the columns. `name` is
  * that of the source, for messages, and is copied. The schema stays the caller's. TN_E_DATA: it is
- * no struct, or a column has a type that is not read. */
+ * no struct of columns. */
 tn_status tn_arrow_cells_new(tn_arrow_cells **out, const struct ArrowSchema *schema,
                              const char *name, tn_error *err) TN_MUST_USE;
 void tn_arrow_cells_free(tn_arrow_cells *cells); /* NULL is fine */
@@ -56,12 +57,17 @@ void tn_arrow_cells_free(tn_arrow_cells *cells); /* NULL is fine */
 void tn_arrow_cells_choose(tn_arrow_cells *cells,
                            bool (*wants)(void *arg, const char *name, size_t size), void *arg);
 
-/* Appends the head of the stream. TN_E_MEMORY. */
+/* Appends the head of the stream. TN_E_DATA: a column that was not left out has a type that is not
+ * read. */
 tn_status tn_arrow_cells_head(const tn_arrow_cells *cells, tn_text *out, tn_error *err) TN_MUST_USE;
 
-/* Appends rows [from, to) of a batch of this schema, the first of which is row `number` of the
- * stream. TN_E_DATA: the batch does not fit the schema, or is inconsistent; nothing was appended.
- * */
-tn_status tn_arrow_cells_rows(tn_arrow_cells *cells, const struct ArrowArray *batch, uint64_t from,
-                              uint64_t to, uint64_t number, tn_text *out,
-                              tn_error *err) TN_MUST_USE;
+/* Rows from .. to - 1 of a batch, the first of which is row `number` of the stream. */
+typedef struct tn_arrow_rows {
+    uint64_t from, to;
+    uint64_t number;
+} tn_arrow_rows;
+
+/* Appends rows of a batch of this schema. TN_E_DATA: the batch does not fit the schema, or is
+ * inconsistent; TN_E_LIMIT: `out` would become larger than it may; nothing was appended. */
+tn_status tn_arrow_cells_rows(tn_arrow_cells *cells, const struct ArrowArray *batch,
+                              tn_arrow_rows rows, tn_text *out, tn_error *err) TN_MUST_USE;
