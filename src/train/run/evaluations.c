@@ -51,7 +51,7 @@ static tn_status look_at_valid(void *self, tn_run_now *now, tn_error *err)
     return tn_text_check(&v->trained, "a sentence", err);
 }
 
-/* Those who want the score of each row of data.valid. */
+/* The takers of the score of each row of data.valid. */
 typedef struct score_takers {
     tn_calibrate *calibrate; /* NULL: no calibration is fitted */
     const tn_watch *watch;
