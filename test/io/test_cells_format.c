@@ -102,7 +102,7 @@ static void end_list(bytes *b, size_t at)
 }
 
 typedef struct pass {
-    const bytes *of;
+    bytes *of;
     size_t at;
 } pass;
 
@@ -139,16 +139,13 @@ static void close_pass(void *arg)
 }
 
 /* What a reader makes of the rows of `b`, or of the files at `path`. */
-static void dump(const char *config, const bytes *b, const char *path, tn_text *out)
+static void dump(const char *config, bytes *b, const char *path, tn_text *out)
 {
     setup s;
     setup_open(&s, config);
     tn_producers producers = {.n = b != NULL};
-    producers.producer[0] = (tn_producer){.name = "t",
-                                          .arg = (void *)(uintptr_t)b,
-                                          .open = open_pass,
-                                          .read = read_pass,
-                                          .close = close_pass};
+    producers.producer[0] = (tn_producer){
+        .name = "t", .arg = b, .open = open_pass, .read = read_pass, .close = close_pass};
     const tn_embedder mine = {.producers = &producers};
     (void)tn_embedder_enter(&mine);
     const tn_reader_opts opts = {
@@ -164,7 +161,7 @@ static void dump(const char *config, const bytes *b, const char *path, tn_text *
 }
 
 /* Fails unless the cells read as the CSV does. */
-static void assert_same(const char *slots, const bytes *b, const char *csv)
+static void assert_same(const char *slots, bytes *b, const char *csv)
 {
     setup s;
     char config[600];
@@ -287,17 +284,14 @@ TEST(lists_of_cells_and_texts_with_separators_are_several_values)
 }
 
 /* What a reader says of rows at fault. */
-static void assert_refused(const char *config, const bytes *b, const char *sentence)
+static void assert_refused(const char *config, bytes *b, const char *sentence)
 {
     setup s;
     tn_error err = {0};
     setup_open(&s, config);
     tn_producers producers = {.n = 1};
-    producers.producer[0] = (tn_producer){.name = "t",
-                                          .arg = (void *)(uintptr_t)b,
-                                          .open = open_pass,
-                                          .read = read_pass,
-                                          .close = close_pass};
+    producers.producer[0] = (tn_producer){
+        .name = "t", .arg = b, .open = open_pass, .read = read_pass, .close = close_pass};
     const tn_embedder mine = {.producers = &producers};
     (void)tn_embedder_enter(&mine);
     const tn_reader_opts opts = {.paths = {1, (const char *const[]){"memory:t"}}, .batch_rows = 64};

@@ -246,7 +246,7 @@ static cell_items items_of(const cell_walk *w, uint32_t name, char separator)
     const bool splits = separator != 0 && cell.kind == TN_CELL_TEXT;
     return (cell_items){.text = splits ? cell.bytes : (tn_bytes){0},
                         .one = cell,
-                        .separator = splits ? separator : 0,
+                        .separator = splits ? separator : '\0',
                         .more = !is_missing(w, &cell)};
 }
 
