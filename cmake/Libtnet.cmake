@@ -38,4 +38,17 @@ if(NOT TNET_SANITIZE AND NOT TNET_COVERAGE)
   add_custom_target(tnet_archive ALL DEPENDS ${archive})
 endif()
 
-install(TARGETS tnet LIBRARY DESTINATION lib PUBLIC_HEADER DESTINATION include)
+# libtnet-train: what programs that train link; the functions of src/api/tnet_train.h.
+file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/*.c)
+set(train_map ${PROJECT_SOURCE_DIR}/cmake/libtnet-train.map)
+add_library(tnet_training SHARED ${api})
+target_include_directories(tnet_training PRIVATE ${PROJECT_SOURCE_DIR}/src/serve)
+target_link_libraries(tnet_training PRIVATE tnet_train tnet_warnings)
+target_link_options(tnet_training PRIVATE -Wl,--version-script=${train_map} -Wl,--gc-sections)
+if(NOT TNET_SANITIZE)
+  target_link_options(tnet_training PRIVATE -Wl,-z,defs)
+endif()
+set_target_properties(tnet_training PROPERTIES OUTPUT_NAME tnet-train VERSION ${PROJECT_VERSION} SOVERSION 1
+  LINK_DEPENDS ${train_map} PUBLIC_HEADER ${PROJECT_SOURCE_DIR}/src/api/tnet_train.h)
+
+install(TARGETS tnet tnet_training LIBRARY DESTINATION lib PUBLIC_HEADER DESTINATION include)

@@ -1,0 +1,362 @@
+/* test_training.c - libtnet-train trains, judges, scores, exports and saves as the programs do. */
+#include "support/test.h"
+
+#include "api/tnet_train.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TRAIN_ROWS = 6000, VALID_ROWS = 2000 };
+
+typedef struct kit {
+    char dir[256];
+    char config[2048];
+    char lines[30000];
+    char last_record[4000];
+    size_t n_records, n_progress, n_evaluated, n_scores;
+    double auc, logloss, custom, logits;
+    int asks; /* the number that `progress` returns */
+    int ends; /* the number that `evaluated` returns */
+    tnet_hooks hooks;
+} kit;
+
+static void write_rows(const kit *k, const char *name, uint32_t from, uint32_t to)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", k->dir, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    (void)fprintf(f, "label,u,p\n");
+    for (uint32_t i = from; i < to; i++) {
+        const uint32_t u = i * 7919 % 97;
+        (void)fprintf(f, "%d,user %u,%u.5\n", (i * 31 + u * u) % 11 < u % 7, u, i % 13);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static void keep_line(void *arg, int level, const char *text, int transient)
+{
+    kit *k = arg;
+    (void)level;
+    if (!transient) {
+        const size_t used = strlen(k->lines);
+        (void)snprintf(k->lines + used, sizeof k->lines - used, "%s\n", text);
+    }
+}
+
+static void keep_record(void *arg, const char *json, size_t n)
+{
+    kit *k = arg;
+    assert_true(n > 2 && json[0] == '{' && json[n - 1] == '}');
+    (void)snprintf(k->last_record, sizeof k->last_record, "%.*s", (int)n, json);
+    k->n_records++;
+}
+
+static int keep_progress(void *arg, const tnet_progress *p)
+{
+    kit *k = arg;
+    assert_true(p->size == sizeof *p && p->rows >= p->steps && p->seconds >= 0);
+    k->n_progress++;
+    return k->asks;
+}
+
+static int keep_values(void *arg, uint64_t step, const tnet_value *values, size_t n)
+{
+    kit *k = arg;
+    assert_true(step > 0 && n >= 3);
+    assert_string_equal(values[0].data, "valid");
+    assert_string_equal(values[0].metric, "auc");
+    assert_string_equal(values[n - 1].metric, "custom");
+    k->auc = values[0].value;
+    k->logloss = values[1].value;
+    k->custom = values[n - 1].value;
+    k->n_evaluated++;
+    return k->ends;
+}
+
+/* The logloss, as any caller would calculate it. */
+static double logloss(void *arg, const float *label, const float *p, const float *weight, size_t n)
+{
+    double sum = 0;
+    (void)arg;
+    assert_null(weight);
+    assert_int_equal(n, VALID_ROWS);
+    for (size_t i = 0; i < n; i++) {
+        sum -= label[i] > .5F ? log((double)p[i]) : log(1 - (double)p[i]);
+    }
+    return sum / (double)n;
+}
+
+static void kit_open(kit *k, const char *more)
+{
+    *k = (kit){.asks = 0};
+    tn_tmpdir_make(k->dir);
+    write_rows(k, "t.csv", 0, TRAIN_ROWS);
+    write_rows(k, "v.csv", TRAIN_ROWS, TRAIN_ROWS + VALID_ROWS);
+    (void)snprintf(k->config, sizeof k->config,
+                   "data: {format: csv, train: %s/t.csv, valid: %s/v.csv}\n"
+                   "slots: [{name: u, type: str}, {name: p, type: float}]\n"
+                   "model: {type: deepfm, hidden: [8]}\n%s",
+                   k->dir, k->dir, more);
+    k->hooks = (tnet_hooks){.size = sizeof k->hooks,
+                            .arg = k,
+                            .line = keep_line,
+                            .record = keep_record,
+                            .progress = keep_progress,
+                            .evaluated = keep_values,
+                            .metric = logloss};
+}
+
+static void kit_close(kit *k)
+{
+    tn_tmpdir_remove(k->dir);
+}
+
+static tnet_run *run_of(kit *k, const char *const *overrides, size_t n)
+{
+    tnet_error err = {0};
+    tnet_run *run = NULL;
+    const tnet_run_opts opts = {.size = sizeof opts,
+                                .config = k->config,
+                                .overrides = overrides,
+                                .n_overrides = n,
+                                .hooks = &k->hooks};
+    fail_if(tnet_run_new(&opts, &run, &err) != 0, "%s", err.text);
+    return run;
+}
+
+static void train(tnet_run *run)
+{
+    tnet_error err = {0};
+    fail_if(tnet_run_train(run, &err) != 0, "%d: %s", err.code, err.text);
+}
+
+static uint32_t count_threads(void)
+{
+    tn_text names CLEANUP(tn_text_done) = {0};
+    uint32_t n = 0;
+    assert_int_equal(tn_dir_list("/proc/self/task", &names, &n, NULL), TN_OK);
+    return n;
+}
+
+static int add_scores(void *arg, const float *logits, const float *clicks, size_t n)
+{
+    kit *k = arg;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(clicks[i] > 0 && clicks[i] < 1);
+        k->logits += (double)logits[i];
+    }
+    k->n_scores += n;
+    return 0;
+}
+
+TEST(a_run_trains_judges_scores_and_exports)
+{
+    OPEN(kit, k, "");
+    tnet_error err = {0};
+    char *json = NULL;
+    char id[33] = "";
+    char to[300];
+    tnet_run *run = run_of(&k, NULL, 0);
+    const uint32_t threads = count_threads();
+    train(run);
+    assert_int_equal(count_threads(), threads);
+    assert_true(k.n_records > 2 && k.n_progress > 0 && k.n_evaluated > 0 && k.auc > .6);
+    assert_non_null(strstr(k.last_record, "\"kind\":\"end\""));
+    assert_non_null(strstr(k.lines, "epoch"));
+    assert_float_equal(k.custom, k.logloss, 1e-6);
+
+    assert_int_equal(tnet_run_evaluate(run, NULL, &json, &err), 0);
+    char auc[40];
+    (void)snprintf(auc, sizeof auc, "\"auc\":%.6f", k.auc);
+    assert_non_null(strstr(json, "\"data\":\"valid\""));
+    tnet_text_free(json);
+
+    assert_int_equal(tnet_run_predict(run, NULL, add_scores, &k, &err), 0);
+    assert_int_equal(k.n_scores, VALID_ROWS);
+
+    (void)snprintf(to, sizeof to, "%s/export", k.dir);
+    assert_int_equal(tnet_run_export(run, to, id, &err), 0);
+    assert_int_equal(strlen(id), 32);
+    char path[400];
+    (void)snprintf(path, sizeof path, "%s/%s/EXPORT.json", to, id);
+    assert_true(tn_path_exists(path));
+    tnet_run_free(run);
+}
+
+TEST(a_run_without_a_folder_leaves_none)
+{
+    OPEN(kit, k, "");
+    tnet_run *run = run_of(&k, NULL, 0);
+    char dir[4096];
+    (void)snprintf(dir, sizeof dir, "%s", tnet_run_dir(run));
+    assert_true(tn_path_is_dir(dir));
+    train(run);
+    tnet_run_free(run);
+    assert_false(tn_path_exists(dir));
+}
+
+TEST(a_run_is_saved_opened_and_gone_on_with)
+{
+    OPEN(kit, k, "");
+    tnet_error err = {0};
+    char to[300];
+    char *before = NULL;
+    char *after = NULL;
+    (void)snprintf(to, sizeof to, "%s/kept", k.dir);
+    tnet_run *run = run_of(&k, (const char *const[]){"train.epochs=1"}, 1);
+    assert_int_equal(tnet_run_save(run, to, &err), TNET_E_EXPORT);
+    assert_non_null(strstr(err.text, "nothing is learned yet"));
+    train(run);
+    assert_int_equal(tnet_run_save(run, to, &err), 0);
+    assert_int_equal(tnet_run_save(run, to, &err), TNET_E_USAGE);
+    assert_int_equal(tnet_run_evaluate(run, NULL, &before, &err), 0);
+    tnet_run_free(run);
+
+    const tnet_run_opts opts = {.size = sizeof opts, .path = to, .hooks = &k.hooks};
+    tnet_run *again = NULL;
+    fail_if(tnet_run_open(&opts, &again, &err) != 0, "%s", err.text);
+    assert_string_equal(tnet_run_dir(again), to);
+    fail_if(tnet_run_evaluate(again, NULL, &after, &err) != 0, "%s", err.text);
+    const char *one = strstr(before, "\"auc\":");
+    const char *two = strstr(after, "\"auc\":");
+    assert_true(one != NULL && two != NULL);
+    assert_memory_equal(one, two, 16);
+    tnet_text_free(before);
+    tnet_text_free(after);
+    assert_int_equal(tnet_run_set(again, "train.epochs=2", &err), 0);
+    train(again);
+    assert_non_null(strstr(k.last_record, "\"epoch\":2"));
+    tnet_run_free(again);
+}
+
+TEST(hooks_end_training)
+{
+    OPEN(kit, k, "");
+    tnet_error err = {0};
+    const char *const many[] = {"train.epochs=50"};
+    k.ends = 1;
+    tnet_run *run = run_of(&k, many, 1);
+    train(run);
+    assert_int_equal(k.n_evaluated, 1);
+    tnet_run_free(run);
+
+    k.ends = 0;
+    k.asks = 1;
+    run = run_of(&k, many, 1);
+    assert_int_equal(tnet_run_train(run, &err), TNET_E_STOPPED);
+    char *json = NULL;
+    fail_if(tnet_run_evaluate(run, NULL, &json, &err) != 0, "%s", err.text); /* it is kept */
+    tnet_text_free(json);
+    tnet_run_free(run);
+}
+
+TEST(all_faults_of_a_configuration_are_told)
+{
+    tnet_error err = {0};
+    tnet_run *run = NULL;
+    const tnet_run_opts opts = {.size = sizeof opts,
+                                .config = "model: deepfn\ndata: {fromat: csv}\nslots: [a]\n",
+                                .path = "mine.yaml"};
+    assert_int_equal(tnet_run_new(&opts, &run, &err), TNET_E_CONFIG);
+    assert_null(run);
+    assert_non_null(strstr(err.text, "mine.yaml:1:8: error: unknown"));
+    assert_non_null(strstr(err.text, "mine.yaml:2:8: error: unknown key 'fromat'"));
+}
+
+TEST(what_only_programs_may_do_is_refused)
+{
+    OPEN(kit, k, "");
+    static const char *const refused[] = {"compute.pin=true", "cluster.peers=[a, b]"};
+    for (size_t i = 0; i < 2; i++) {
+        tnet_error err = {0};
+        tnet_run *run = NULL;
+        const tnet_run_opts opts = {
+            .size = sizeof opts, .config = k.config, .overrides = &refused[i], .n_overrides = 1};
+        assert_int_equal(tnet_run_new(&opts, &run, &err), TNET_E_CONFIG);
+        assert_non_null(strstr(err.text, "is for the programs"));
+    }
+}
+
+TEST(a_forked_child_is_refused)
+{
+    OPEN(kit, k, "");
+    tnet_run *run = run_of(&k, NULL, 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        tnet_error err = {0};
+        const int code = tnet_run_train(run, &err);
+        const bool said = strstr(err.text, "made in another process") != NULL;
+        tnet_run_free(run);
+        _exit(code == TNET_E_USAGE && said ? 0 : 1);
+    }
+    int status = 1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(tn_path_is_dir(tnet_run_dir(run)));
+    tnet_run_free(run);
+}
+
+static void *train_in_thread(void *arg)
+{
+    tnet_error err = {0};
+    return tnet_run_train(arg, &err) == 0 ? NULL : arg;
+}
+
+static void take_id(tnet_run *run, const kit *k, char id[33])
+{
+    tnet_error err = {0};
+    char to[300];
+    (void)snprintf(to, sizeof to, "%s/e", k->dir);
+    fail_if(tnet_run_export(run, to, id, &err) != 0, "%s", err.text);
+}
+
+TEST(runs_side_by_side_are_as_alone_and_have_their_own_lines)
+{
+    OPEN(kit, k, "");
+    OPEN(kit, other, "");
+    char id[3][33];
+    tnet_run *alone = run_of(&k, NULL, 0);
+    train(alone);
+    take_id(alone, &k, id[0]);
+    tnet_run_free(alone);
+    memset(k.lines, 0, sizeof k.lines);
+
+    tnet_run *run[2] = {run_of(&k, NULL, 0),
+                        run_of(&other, (const char *const[]){"run.seed=7"}, 1)};
+    pthread_t thread[2];
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, train_in_thread, run[i]), 0);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        void *failed = run;
+        assert_int_equal(pthread_join(thread[i], &failed), 0);
+        assert_null(failed);
+    }
+    take_id(run[0], &k, id[1]);
+    take_id(run[1], &other, id[2]);
+    assert_string_equal(id[0], id[1]);
+    assert_string_not_equal(id[0], id[2]);
+    assert_null(strstr(k.lines, other.dir));
+    assert_null(strstr(other.lines, k.dir));
+    tnet_run_free(run[0]);
+    tnet_run_free(run[1]);
+}
+
+TEST(wrong_calls_are_refused)
+{
+    tnet_error err = {0};
+    tnet_run *run = (tnet_run *)&err;
+    const tnet_run_opts nothing = {.size = sizeof nothing};
+    assert_int_equal(tnet_run_new(NULL, &run, &err), TNET_E_USAGE);
+    assert_null(run);
+    assert_int_equal(tnet_run_new(&nothing, &run, &err), TNET_E_USAGE);
+    assert_non_null(strstr(err.text, "neither 'config' nor 'path'"));
+    assert_int_equal(tnet_run_train(NULL, &err), TNET_E_USAGE);
+    assert_int_equal(tnet_run_data(NULL, 0, NULL, NULL), TNET_E_USAGE);
+    tnet_run_free(NULL);
+    tnet_run_stop(NULL);
+    tnet_text_free(NULL);
+    assert_int_equal(tnet_train_abi(), TNET_TRAIN_ABI);
+}
