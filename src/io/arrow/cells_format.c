@@ -244,10 +244,12 @@ static cell_items items_of(const cell_walk *w, uint32_t name, char separator)
         return (cell_items){.cells = cell.bytes};
     }
     const bool splits = separator != 0 && cell.kind == TN_CELL_TEXT;
-    return (cell_items){.text = splits ? cell.bytes : (tn_bytes){0},
-                        .one = cell,
-                        .separator = splits ? separator : '\0',
-                        .more = !is_missing(w, &cell)};
+    cell_items items = {.one = cell, .more = !is_missing(w, &cell)};
+    if (splits) {
+        items.text = cell.bytes;
+        items.separator = separator;
+    }
+    return items;
 }
 
 /* Takes the next value; false: none is left. */
