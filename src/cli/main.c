@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/file/file.h"
+#include "cli/describe.h"
 #include "cli/exits.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"

@@ -1,5 +1,4 @@
-/* options.c - reads argv by a table of options, and says what is in the table: help, manual page,
- * completion, schema, documentation.
+/* options.c - reads argv by a table of options, and lists what is in the table.
  *
  * The arguments become a tree of texts, {peers: 4, dry_run: true}, which the table of the program's
  * options then binds like any other: the same checks, the same messages.
@@ -14,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 64, HELP_COLUMN = 26, LINE_BYTES = 128 };
+enum { NAME_BYTES = TN_OPTION_BYTES };
 
 /* The options that every program has. */
 typedef struct common_flag {
@@ -24,19 +23,32 @@ typedef struct common_flag {
     int verbosity;
     bool config; /* only of programs with a configuration */
     const char *help;
+    const char *value; /* the word for an optional value; NULL: it takes none */
 } common_flag;
 
+/* Values of --completion. */
+static const struct shell {
+    const char *name;
+    tn_answer answer;
+} shells[] = {
+    {"bash", TN_ANSWER_COMPLETION},
+    {"zsh", TN_ANSWER_COMPLETION_ZSH},
+    {"fish", TN_ANSWER_COMPLETION_FISH},
+};
+
 static const common_flag common_flags[] = {
-    {"quiet", 'q', TN_ANSWER_NONE, -1, false, "warnings and errors only"},
-    {"verbose", 'v', TN_ANSWER_NONE, 1, false, "more than the usual"},
-    {"help", 'h', TN_ANSWER_HELP, 0, false, "this text"},
-    {"help-all", 0, TN_ANSWER_HELP_ALL, 0, true, "this text and all keys of the configuration"},
-    {"version", 0, TN_ANSWER_VERSION, 0, false, "name and version"},
-    {"man", 0, TN_ANSWER_MAN, 0, false, "this text as a manual page"},
-    {"completion", 0, TN_ANSWER_COMPLETION, 0, false, "words for bash: source <(.. --completion)"},
-    {"schema", 0, TN_ANSWER_SCHEMA, 0, true, "JSON schema of the configuration, for editors"},
-    {"print-config-doc", 0, TN_ANSWER_CONFIG_DOC, 0, true, "all keys of the configuration"},
-    {NULL, 0, TN_ANSWER_NONE, 0, false, NULL},
+    {"quiet", 'q', TN_ANSWER_NONE, -1, false, "warnings and errors only", NULL},
+    {"verbose", 'v', TN_ANSWER_NONE, 1, false, "more than the usual", NULL},
+    {"help", 'h', TN_ANSWER_HELP, 0, false, "this text", NULL},
+    {"help-all", 0, TN_ANSWER_HELP_ALL, 0, true, "this text and all keys of the configuration",
+     NULL},
+    {"version", 0, TN_ANSWER_VERSION, 0, false, "name and version", NULL},
+    {"man", 0, TN_ANSWER_MAN, 0, false, "this text as a manual page", NULL},
+    {"completion", 0, TN_ANSWER_COMPLETION, 0, false,
+     "words for bash, zsh or fish: source <(.. --completion=bash)", "SHELL"},
+    {"schema", 0, TN_ANSWER_SCHEMA, 0, true, "JSON schema of the configuration, for editors", NULL},
+    {"print-config-doc", 0, TN_ANSWER_CONFIG_DOC, 0, true, "all keys of the configuration", NULL},
+    {NULL, 0, TN_ANSWER_NONE, 0, false, NULL, NULL},
 };
 
 typedef struct parser {
@@ -203,13 +215,31 @@ static tn_status take_own(parser *s, const char *name, tn_error *err)
     return add_value(s, f, value, err);
 }
 
-static tn_status take_common(parser *s, const common_flag *f, bool has_value, tn_error *err)
+/* The answer to the question of a common option with a value. */
+static tn_status find_answer(const common_flag *f, const char *value, tn_answer *out, tn_error *err)
 {
-    if (has_value) {
+    if (f->value == NULL) {
         return tn_fail(err, TN_E_USAGE, "option '--%s' takes no value", f->name);
     }
-    if (f->answer != TN_ANSWER_NONE && s->out->answer == TN_ANSWER_NONE) {
-        s->out->answer = f->answer; /* the first question is answered */
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
+        if (strcmp(shells[i].name, value) == 0) {
+            *out = shells[i].answer;
+            return TN_OK;
+        }
+    }
+    return tn_fail(err, TN_E_USAGE, "option '--%s' takes bash, zsh or fish, not '%s'", f->name,
+                   value);
+}
+
+/* Takes an option that every program has; `value` is what follows its '=', or NULL. */
+static tn_status take_common(parser *s, const common_flag *f, const char *value, tn_error *err)
+{
+    tn_answer answer = f->answer;
+    if (value != NULL) {
+        TN_TRY(find_answer(f, value, &answer, err));
+    }
+    if (answer != TN_ANSWER_NONE && s->out->answer == TN_ANSWER_NONE) {
+        s->out->answer = answer; /* the first question is answered */
     }
     s->out->verbosity += f->verbosity;
     return TN_OK;
@@ -225,7 +255,7 @@ static tn_status take_letters(parser *s, const char *arg, tn_error *err)
         if (f->name == NULL) {
             return unknown_option(s, arg, strlen(arg), err);
         }
-        TN_TRY(take_common(s, f, false, err));
+        TN_TRY(take_common(s, f, NULL, err));
     }
     return TN_OK;
 }
@@ -261,7 +291,7 @@ static tn_status take(parser *s, tn_error *err)
     size_t size = strcspn(arg, "=");
     const common_flag *common = find_common(s->p, arg + 2, size - 2);
     if (common != NULL) {
-        return take_common(s, common, arg[size] == '=', err);
+        return take_common(s, common, arg[size] == '=' ? arg + size + 1 : NULL, err);
     }
     return take_own(s, arg + 2, err);
 }
@@ -367,265 +397,42 @@ tn_status tn_options_check_words(const tn_program *p, const tn_options *options,
                    options->words.item[p->words_max], p->name, p->words);
 }
 
-/* ---- descriptions ---- */
-
-static const char exit_codes[] = "0 done, 1 internal, 2 usage, 3 configuration, 4 data, "
-                                 "5 checkpoint, 6 peer or network,\n7 memory, 8 storage, "
-                                 "9 diverged, 75 stopped and can go on, 130 second interrupt";
-
-typedef void add_flag(tn_text *out, const char *left, const char *help);
-
 /* "--peers N" */
-static void write_own(char left[LINE_BYTES], const tn_field *f)
+static tn_option_row row_of(const tn_field *f)
 {
     static const char *const values[] = {
         [TN_KIND_U32] = "N",         [TN_KIND_U64] = "N",     [TN_KIND_F64] = "X",
         [TN_KIND_DURATION] = "TIME", [TN_KIND_SIZE] = "SIZE", [TN_KIND_STR] = "TEXT",
         [TN_KIND_CHOICE] = "WORD",   [TN_KIND_STRS] = "TEXT", [TN_KIND_F64S] = "X",
     };
-    char name[NAME_BYTES];
-    (void)flag_name(f, name);
     bool named = f->kind == TN_KIND_STR && f->unit[0] != '\0';
     bool known = (size_t)f->kind < sizeof values / sizeof *values && values[f->kind] != NULL;
-    const char *value = named ? f->unit : known ? values[f->kind] : "";
-    if (named && f->words != NULL) {
-        (void)snprintf(left, LINE_BYTES, "--%s[=%s]", name, value);
-        return;
-    }
-    (void)snprintf(left, LINE_BYTES, "--%s%s%s", name, value[0] != '\0' ? " " : "", value);
+    tn_option_row row = {
+        .value = named   ? f->unit
+                 : known ? values[f->kind]
+                         : "",
+        .bare = named && f->words != NULL,
+        .help = f->help,
+    };
+    (void)flag_name(f, row.name);
+    return row;
 }
 
-static void each_flag(tn_text *out, const tn_program *p, add_flag *add)
+void tn_options_each(tn_text *out, const tn_program *p, tn_option_add *add, const void *ctx)
 {
-    char left[LINE_BYTES];
     for (const tn_field *f = p->flags; f != NULL && f->kind != TN_KIND_END; f++) {
-        write_own(left, f);
-        add(out, left, f->help);
+        const tn_option_row row = row_of(f);
+        add(out, &row, ctx);
     }
     for (const common_flag *f = common_flags; f->name != NULL; f++) {
         if (f->config && p->config == NULL) {
             continue;
         }
-        char letter[] = {'-', f->letter, ',', ' ', '\0'};
-        (void)snprintf(left, sizeof left, "%s--%s", f->letter != 0 ? letter : "", f->name);
-        add(out, left, f->help);
+        tn_option_row row = {.letter = f->letter,
+                             .value = f->value != NULL ? f->value : "",
+                             .bare = f->value != NULL,
+                             .help = f->help};
+        (void)snprintf(row.name, sizeof row.name, "%s", f->name);
+        add(out, &row, ctx);
     }
-}
-
-static void add_help(tn_text *out, const char *left, const char *help)
-{
-    tn_text_addf(out, "  %-*s %s\n", HELP_COLUMN, left, help);
-}
-
-static void describe(tn_text *out, const tn_program *p, bool with_keys)
-{
-    tn_text_addf(out, "usage: %s [option ..]%s%s\n", p->name, p->words[0] != '\0' ? " " : "",
-                 p->words);
-    if (p->example != NULL) {
-        tn_text_addf(out, "as in: %s\n", p->example);
-    }
-    tn_text_addf(out, "\n%s\n\noptions:\n", p->summary);
-    each_flag(out, p, add_help);
-    if (p->notes != NULL) {
-        tn_text_addf(out, "\n%s\n", p->notes);
-    }
-    if (p->keys != NULL) {
-        tn_text_addf(out, "\nkeys of the configuration: %s\n", p->keys);
-    } else if (p->config != NULL && with_keys) {
-        tn_text_adds(out, "\nkeys of the configuration, in CONFIG or as key=value:\n");
-        tn_fields_help(out, p->config);
-    } else if (p->config != NULL) {
-        tn_text_addf(out, "\nkeys of the configuration: '%s --help-all' and docs/config.md\n",
-                     p->name);
-    }
-    tn_text_addf(out, "\nexit codes: %s\n", exit_codes);
-}
-
-static void describe_help(tn_text *out, const tn_program *p)
-{
-    describe(out, p, false);
-}
-
-static void describe_all(tn_text *out, const tn_program *p)
-{
-    describe(out, p, true);
-}
-
-/* roff takes a leading dot or quote for a command, a backslash for an escape and '-' for a hyphen
- * that is not ASCII. */
-static void add_roff(tn_text *out, const char *text)
-{
-    bool line_start = true;
-    for (; *text != '\0'; text++) {
-        if (line_start && (*text == '.' || *text == '\'')) {
-            tn_text_adds(out, "\\&");
-        }
-        if (*text == '\\') {
-            tn_text_adds(out, "\\e");
-        } else {
-            tn_text_adds(out, *text == '-' ? "\\" : "");
-            tn_text_addc(out, *text);
-        }
-        line_start = *text == '\n';
-    }
-}
-
-static void add_roff_flag(tn_text *out, const char *left, const char *help)
-{
-    tn_text_adds(out, ".TP\n\\fB");
-    add_roff(out, left);
-    tn_text_adds(out, "\\fR\n");
-    add_roff(out, help);
-    tn_text_addc(out, '\n');
-}
-
-static void add_heading(tn_text *out, const char *name)
-{
-    tn_text_addf(out, ".SH %s\n", name);
-}
-
-static void describe_man(tn_text *out, const tn_program *p)
-{
-    tn_text_addf(out, ".TH \"%s\" 1 \"\" \"TNet %s\"\n", p->name, TN_VERSION);
-    add_heading(out, "NAME");
-    add_roff(out, p->name);
-    tn_text_adds(out, " \\- ");
-    add_roff(out, p->summary);
-    tn_text_addc(out, '\n');
-    add_heading(out, "SYNOPSIS");
-    tn_text_adds(out, "\\fB");
-    add_roff(out, p->name);
-    tn_text_adds(out, "\\fR [option ..] ");
-    add_roff(out, p->words);
-    tn_text_addc(out, '\n');
-    if (p->example != NULL) {
-        tn_text_adds(out, ".PP\nAs in: ");
-        add_roff(out, p->example);
-        tn_text_addc(out, '\n');
-    }
-    add_heading(out, "OPTIONS");
-    each_flag(out, p, add_roff_flag);
-    if (p->notes != NULL) {
-        add_heading(out, "NOTES");
-        tn_text_adds(out, ".nf\n");
-        add_roff(out, p->notes);
-        tn_text_adds(out, "\n.fi\n");
-    }
-    if (p->config != NULL) {
-        tn_text keys = {0};
-        tn_fields_help(&keys, p->config);
-        add_heading(out, "CONFIGURATION");
-        tn_text_adds(out, "Keys, in CONFIG or as key=value:\n.nf\n");
-        add_roff(out, tn_text_str(&keys));
-        tn_text_adds(out, ".fi\n");
-        tn_text_done(&keys);
-    }
-    add_heading(out, "EXIT STATUS");
-    add_roff(out, exit_codes);
-    tn_text_addc(out, '\n');
-}
-
-static void add_word(tn_text *out, const char *left, const char *help)
-{
-    (void)help;
-    const char *name = strstr(left, "--");
-    TN_ASSERT(name != NULL);
-    tn_text_add(out, name, strcspn(name, " ["));
-    tn_text_addc(out, ' ');
-}
-
-static void describe_completion(tn_text *out, const tn_program *p)
-{
-    char function[NAME_BYTES];
-    (void)snprintf(function, sizeof function, "_%s", p->name);
-    for (char *c = function; *c != '\0'; c++) {
-        *c = (char)(*c == '-' || *c == ' ' ? '_' : *c);
-    }
-    tn_text_addf(out, "# bash completion of %s\n%s() {\n", p->name, function);
-    tn_text_adds(out, "    local cur=${COMP_WORDS[COMP_CWORD]}\n"
-                      "    case $cur in\n"
-                      "    -*) mapfile -t COMPREPLY < <(compgen -W '");
-    each_flag(out, p, add_word);
-    tn_text_adds(out, "' -- \"$cur\") ;;\n    *) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"");
-    if (p->config != NULL) {
-        tn_text paths = {0};
-        tn_fields_paths(&paths, p->config);
-        tn_text_adds(out, "; compgen -S = -W '");
-        for (const char *c = tn_text_str(&paths); *c != '\0'; c++) {
-            tn_text_add(out, *c == '\n' ? " " : c, 1);
-        }
-        tn_text_adds(out, "' -- \"$cur\"");
-        tn_text_done(&paths);
-    }
-    tn_text_addf(out, ") ;;\n    esac\n}\ncomplete -o nospace -o filenames -F %s %s\n", function,
-                 p->name);
-}
-
-static void describe_version(tn_text *out, const tn_program *p)
-{
-    tn_text_addf(out, "%s %s\n", p->name, TN_VERSION);
-}
-
-static void describe_schema(tn_text *out, const tn_program *p)
-{
-    tn_fields_schema(out, p->config, "TNet configuration");
-}
-
-static void describe_config_doc(tn_text *out, const tn_program *p)
-{
-    tn_text_adds(
-        out, "# Configuration\n\n"
-             "Made from the option tables by `tnet-train --print-config-doc`; a test keeps "
-             "it equal.\n\n"
-             "- Precedence: default < preset < `include` < file < environment "
-             "(`TNET_TRAIN__EPOCHS`) < command line\n"
-             "  (`train.epochs=3`, YAML on the right; `slots.C1.dim=4` reaches an item by "
-             "its name).\n"
-             "- `tnet-train --schema > tnet.schema.json` and a first line `# yaml-language-server: "
-             "$schema=tnet.schema.json` let an\n"
-             "  editor complete and check the keys.\n"
-             "- Options of `data` and `slots` that say what a row means belong to the model: later "
-             "commands compare them with the checkpoint's,\n"
-             "  see [training](training.md#what-belongs-to-the-model).\n"
-             "- The file may be `-`, standard input; its includes are relative to the working "
-             "directory.\n"
-             "- Counts may end in `k`, `M` or `G` (thousands, millions, 10^9). Durations "
-             "carry a unit: `500ms`, `20s`, `10min`,\n"
-             "  `2h30m`. Sizes carry one too: `64kB`, `512MB`, `12GiB`. `~` is not set: "
-             "the default holds.\n"
-             "- A section or a rule may be shortened to its first option: `optimizer: "
-             "adam` is `optimizer: {type: adam}`.\n"
-             "- A layer that gives a rule (optimizer, schedule, loss) another type begins it "
-             "anew: options of the layers below are\n"
-             "  dropped. Another `model.type` keeps those that the new model has too. Trees "
-             "such as `{uniform: [a, b]}` are replaced\n"
-             "  as a whole.\n");
-    tn_fields_markdown(out, p->config);
-}
-
-void tn_describe(tn_text *out, const tn_program *p, tn_answer answer)
-{
-    static void (*const answers[])(tn_text * out, const tn_program *p) = {
-        [TN_ANSWER_HELP] = describe_help,
-        [TN_ANSWER_HELP_ALL] = describe_all,
-        [TN_ANSWER_VERSION] = describe_version,
-        [TN_ANSWER_MAN] = describe_man,
-        [TN_ANSWER_COMPLETION] = describe_completion,
-        [TN_ANSWER_SCHEMA] = describe_schema,
-        [TN_ANSWER_CONFIG_DOC] = describe_config_doc,
-    };
-    TN_ASSERT(answer != TN_ANSWER_NONE && (size_t)answer < sizeof answers / sizeof *answers);
-    answers[answer](out, p);
-}
-
-bool tn_describe_answer(const tn_program *p, const tn_options *options)
-{
-    if (options->answer == TN_ANSWER_NONE) {
-        return false;
-    }
-    tn_text out = {0};
-    tn_describe(&out, p, options->answer);
-    (void)fwrite(tn_text_str(&out), 1, out.size, stdout);
-    tn_text_done(&out);
-    return true;
 }

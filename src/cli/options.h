@@ -7,7 +7,7 @@
  * kind takes one, as --peers 4 or --peers=4, or may do without, as --profile or --profile=FILE.
  * What all programs have is built in:
  *
- *     -q --quiet   -v --verbose   -h --help   --version   --man   --completion
+ *     -q --quiet   -v --verbose   -h --help   --version   --man   --completion[=SHELL]
  *     --schema   --print-config-doc                       with a configuration
  *
  * "--" ends the options, "-" is a word. Faults are TN_E_USAGE, with a suggestion.
@@ -29,6 +29,7 @@ typedef struct tn_program {
     uint32_t words_max;
     const char *notes;   /* more lines for --help, or NULL */
     const char *example; /* a whole command, shown when there are too few words; or NULL */
+    const struct tn_program *const *tools; /* its commands, NULL-terminated; NULL: it has none */
 } tn_program;
 
 /* A question that the program itself can answer without doing its work. */
@@ -39,6 +40,8 @@ typedef enum tn_answer {
     TN_ANSWER_VERSION,
     TN_ANSWER_MAN,        /* roff, section 1 */
     TN_ANSWER_COMPLETION, /* for bash */
+    TN_ANSWER_COMPLETION_ZSH,
+    TN_ANSWER_COMPLETION_FISH,
     TN_ANSWER_SCHEMA,
     TN_ANSWER_CONFIG_DOC, /* docs/config.md */
 } tn_answer;
@@ -78,8 +81,17 @@ tn_argv tn_options_without(const tn_program *p, tn_argv args, const char *key, t
 tn_status tn_options_check_words(const tn_program *p, const tn_options *options,
                                  tn_error *err) TN_MUST_USE;
 
-/* The answer to a question, from the tables: for people, editors and shells. */
-void tn_describe(tn_text *out, const tn_program *p, tn_answer answer);
+enum { TN_OPTION_BYTES = 64 }; /* limit of an option's name */
 
-/* Prints the answer that the options ask for on stdout. False: they ask for none. */
-bool tn_describe_answer(const tn_program *p, const tn_options *options);
+/* One option as people and shells know it. */
+typedef struct tn_option_row {
+    char letter;                /* 'q' in -q; 0: none */
+    char name[TN_OPTION_BYTES]; /* without "--" */
+    const char *value;          /* the word for its value; "": it takes none */
+    bool bare;                  /* the value may be left out */
+    const char *help;
+} tn_option_row;
+
+/* Calls `add` for each option of the program: its own, then those of all programs. */
+typedef void tn_option_add(tn_text *out, const tn_option_row *row, const void *ctx);
+void tn_options_each(tn_text *out, const tn_program *p, tn_option_add *add, const void *ctx);

@@ -65,6 +65,10 @@ static const tn_program *describe(tn_arena *arena)
     words.size -= strlen("| ");
     tn_text_adds(&words, "..");
     tn_text_adds(&notes, "\n'tnet-data convert --help' and so on say more.");
+    const tn_program **programs = TN_NEW_ARRAY(arena, const tn_program *, N_TOOLS + 1);
+    for (uint32_t i = 0; i < N_TOOLS; i++) {
+        programs[i] = &tools[i]->program;
+    }
     tn_program *p = TN_NEW(arena, tn_program);
     *p = (tn_program){
         .name = "tnet-data",
@@ -74,6 +78,7 @@ static const tn_program *describe(tn_arena *arena)
         .words_max = 1,
         .example = tn_is_absent("check") ? NULL : "tnet-data check configs/widedeep.yaml",
         .notes = keep(arena, &notes),
+        .tools = programs,
     };
     return p;
 }

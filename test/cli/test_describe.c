@@ -1,5 +1,5 @@
 /* test_describe.c - programs in their own words. */
-#include "cli/options.h"
+#include "cli/describe.h"
 #include "config/field.h"
 #include "support/test.h"
 
@@ -85,14 +85,56 @@ TEST(the_manual_page_says_what_help_says)
 
 TEST(completion_knows_options_and_keys)
 {
-    static const char *const want[] = {
+    static const char *const bash[] = {
         "_tnet_test() {\n",
-        "-W '--peers --dry-run --data --profile --quiet --verbose --help ",
-        "compgen -S = -W 'dir ' ",
+        "words='--peers --dry-run --data --profile --quiet --verbose --help ",
+        " all='dir '\n",
+        "files=1 keys=$all ;;",
         "complete -o nospace -o filenames -F _tnet_test tnet-test\n",
         NULL,
     };
-    assert_all_in(TN_ANSWER_COMPLETION, want);
+    static const char *const zsh[] = {
+        "#compdef tnet-test\n",
+        "'--peers=[processes on this machine]:N:_files'",
+        "'--dry-run[check everything, train nothing]'",
+        "'--profile=-[a picture of the run]::FILE:_files'",
+        "'(-q --quiet)'{-q,--quiet}'[warnings",
+        "keys=(dir )\n",
+        NULL,
+    };
+    static const char *const fish[] = {
+        "complete -c tnet-test -l peers -r -d 'processes on this machine'\n",
+        "complete -c tnet-test -l profile -d 'a picture of the run'\n",
+        "complete -c tnet-test -s q -l quiet -d ",
+        "complete -c tnet-test -a 'dir= '\n",
+        NULL,
+    };
+    assert_all_in(TN_ANSWER_COMPLETION, bash);
+    assert_all_in(TN_ANSWER_COMPLETION_ZSH, zsh);
+    assert_all_in(TN_ANSWER_COMPLETION_FISH, fish);
+}
+
+TEST(completion_knows_commands_and_their_options)
+{
+    static const tn_field rows[] = {
+        TN_FLAG_STR(flags, data, "PATH", "it's [one] place"),
+        TN_FIELD_END,
+    };
+    static const tn_program tool = {
+        .name = "tnet-many one", .summary = "does one", .words = "", .flags = rows};
+    static const tn_program *const tools[] = {&tool, NULL};
+    static const tn_program many = {
+        .name = "tnet-many", .summary = "does much", .words = "one", .tools = tools};
+    tn_text out CLEANUP(tn_text_done) = {0};
+    tn_describe(&out, &many, TN_ANSWER_COMPLETION);
+    assert_says(tn_text_str(&out), "--completion one ' ;;\n    *,one)\n");
+    assert_says(tn_text_str(&out), "-*) words='--data --quiet");
+    tn_describe(&out, &many, TN_ANSWER_COMPLETION_ZSH);
+    assert_says(tn_text_str(&out), "'one:does one'");
+    assert_says(tn_text_str(&out), "'--data=[it'\\''s \\[one\\] place]:PATH:_files'");
+    tn_describe(&out, &many, TN_ANSWER_COMPLETION_FISH);
+    assert_says(tn_text_str(&out), " -n __fish_use_subcommand -f -a one -d 'does one'\n");
+    assert_says(tn_text_str(&out), "-n '__fish_seen_subcommand_from one' -l data -r -d 'it'\\''s");
 }
 
 TEST(version_schema_and_documentation_are_there)

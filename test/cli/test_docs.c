@@ -1,5 +1,5 @@
 /* test_docs.c - the documentation says what the tables say. */
-#include "cli/options.h"
+#include "cli/describe.h"
 #include "support/test.h"
 #include "train/config/run.h"
 
