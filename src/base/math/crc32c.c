@@ -98,7 +98,8 @@ static const uint32_t behind[2 * LANE_WORDS_MAX] = {
     0x170076faU, 0xfe314258U,
 };
 
-__attribute__((target("sse4.2,pclmul"))) static inline uint64_t shifted(uint64_t crc, size_t words)
+__attribute__((target("sse4.2,crc32,pclmul"))) static inline uint64_t shifted(uint64_t crc,
+                                                                              size_t words)
 {
     __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)crc),
                                            _mm_cvtsi32_si128((int32_t)behind[words - 1]), 0);
@@ -107,7 +108,7 @@ __attribute__((target("sse4.2,pclmul"))) static inline uint64_t shifted(uint64_t
 
 /* The instruction takes three cycles, and a new one can begin in every cycle. So this computes
  * three runs of `words` words side by side and joins them in the word that follows. */
-__attribute__((target("sse4.2,pclmul"))) static uint64_t
+__attribute__((target("sse4.2,crc32,pclmul"))) static uint64_t
 crc_of_three(uint64_t state, const char *data, size_t words)
 {
     const char *second = data + WORD * words;
@@ -123,8 +124,8 @@ crc_of_three(uint64_t state, const char *data, size_t words)
     return _mm_crc32_u64(c, tn_load_u64(third + WORD * words) ^ met);
 }
 
-__attribute__((target("sse4.2,pclmul"))) static uint32_t crc_by_three(uint32_t crc,
-                                                                      const char *data, size_t size)
+__attribute__((target("sse4.2,crc32,pclmul"))) static uint32_t
+crc_by_three(uint32_t crc, const char *data, size_t size)
 {
     enum { WORTH_IT = 16 * WORD };
     uint64_t state = ~crc;
