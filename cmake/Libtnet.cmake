@@ -9,8 +9,7 @@ target_link_options(tnet PRIVATE -Wl,--version-script=${tnet_map} -Wl,--gc-secti
 if(NOT TNET_SANITIZE) # clang leaves the sanitizer's functions to the program
   target_link_options(tnet PRIVATE -Wl,-z,defs)
 endif()
-set_target_properties(tnet PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 1 LINK_DEPENDS ${tnet_map}
-  PUBLIC_HEADER ${PROJECT_SOURCE_DIR}/src/serve/tnet.h)
+set_target_properties(tnet PROPERTIES LINK_DEPENDS ${tnet_map}) # cmake/Install.cmake says where it is installed
 
 # Instrumented objects want their runtime at every link; the archive is for releases and plain test builds.
 if(NOT TNET_SANITIZE AND NOT TNET_COVERAGE)
@@ -48,7 +47,4 @@ target_link_options(tnet_training PRIVATE -Wl,--version-script=${train_map} -Wl,
 if(NOT TNET_SANITIZE)
   target_link_options(tnet_training PRIVATE -Wl,-z,defs)
 endif()
-set_target_properties(tnet_training PROPERTIES OUTPUT_NAME tnet-train VERSION ${PROJECT_VERSION} SOVERSION 1
-  LINK_DEPENDS ${train_map} PUBLIC_HEADER ${PROJECT_SOURCE_DIR}/src/api/tnet_train.h)
-
-install(TARGETS tnet tnet_training LIBRARY DESTINATION lib PUBLIC_HEADER DESTINATION include)
+set_target_properties(tnet_training PROPERTIES OUTPUT_NAME tnet-train LINK_DEPENDS ${train_map})
