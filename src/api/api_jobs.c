@@ -250,11 +250,12 @@ static tn_status predict(tnet_run *run, tn_setup *s, void *arg, tn_error *err)
 int tnet_run_predict(tnet_run *run, const tnet_stream *stream, tnet_take_scores *take, void *arg,
                      tnet_error *err)
 {
-    static const char *const no_label[] = {"data.label=none", NULL};
+    static const char *const unlabelled[] = {"data.label=none", "data.weight=~", "data.group=~",
+                                             NULL};
     taking_scores t = {.take = take, .arg = arg};
     judging j = {.rows = stream != NULL, .sink = pass_on, .sink_arg = &t};
     const tn_api_job job = {
-        .work = predict, .arg = &j, .reads = true, .rows = stream, .extra = no_label};
+        .work = predict, .arg = &j, .reads = true, .rows = stream, .extra = unlabelled};
     const int code = tn_api_call(run, &job, err);
     tn_free(t.logit);
     tn_free(t.click);

@@ -159,7 +159,8 @@ TNET_API int tnet_run_evaluate(tnet_run *run, const tnet_stream *stream, char **
 
 /* Scores rows by the newest checkpoint, in their order, a block at a time: logits and
  * probabilities, calibrated where the run is; of a model that predicts no clicks both are the
- * score. Other than 0 from `take` ends it with TNET_E_STOPPED. A label is not needed. */
+ * score. Other than 0 from `take` ends it with TNET_E_STOPPED. Labels, weights and
+ * groups are not needed. */
 typedef int tnet_take_scores(void *arg, const float *logits, const float *clicks, size_t n);
 TNET_API int tnet_run_predict(tnet_run *run, const tnet_stream *stream, tnet_take_scores *take,
                               void *arg, tnet_error *err);
