@@ -4,6 +4,7 @@
 
 #include "base/core/failpoint.h"
 #include "base/thread/threads.h"
+#include "config/absent.h"
 #include "exportkit.h"
 #include "serve/score.h"
 #include "serve/tnet.h"
@@ -14,10 +15,11 @@
 static exportkit k;
 static char run[300];
 static char swept[300];
-static const char *const overrides[] = {"export.dict=[tnd, tsv]", "train.threads=1", NULL};
+static const char *overrides[] = {"export.dict=[tnd, tsv]", "train.threads=1", NULL};
 
 GROUP_SET_UP
 {
+    overrides[0] = tn_is_absent("tsv") ? "export.dict=tnd" : overrides[0];
     exportkit_open(&k, "{type: widedeep, hidden: [4]}", overrides);
     exportkit_train(&k);
     (void)snprintf(run, sizeof run, "%s/run", k.dir);

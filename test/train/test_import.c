@@ -6,12 +6,14 @@
 #include "support/test.h"
 
 #include "base/file/safetensors.h"
-#include "exportkit.h"
 #include "io/read/reader.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/export/exportrows.h"
+#include "train/exportkit.h"
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
+
+extern const tn_export_file tn_export_file_tsv;
 
 CLOSER(tn_worker_free);
 
@@ -63,7 +65,7 @@ static tn_text dump_of(exportkit *k, tn_worker *w)
     tn_text text = {0};
     const tn_export_rows rows = {.plan = k->plan, .table = w->shard.table, .model_id = id};
     PATH_IN(path, k->dir, "dump.tsv");
-    fail_if(tn_export_dump(&rows, path, &done, &err) != TN_OK ||
+    fail_if(tn_export_file_tsv.of_table(&rows, path, &done, &err) != TN_OK ||
                 tn_file_read_all(path, 1 << 26, &text, &err) != TN_OK ||
                 tn_remove_file(path, &err) != TN_OK,
             "%s", err.text);

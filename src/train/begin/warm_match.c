@@ -61,7 +61,7 @@ tn_status tn_warm_read_words(tn_warm *m, const tn_tree *from, tn_error *err)
             is_known = is_known || strcmp(t->key, known[i]) == 0;
         }
         for (const tn_weight_source *const *s = tn_all_weight_sources; *s != NULL; s++) {
-            if (strcmp(t->key, (*s)->key) == 0) {
+            if ((*s)->value != NULL && strcmp(t->key, (*s)->key) == 0) {
                 return tn_fail(err, TN_E_CONFIG,
                                "checkpoint.from has both 'path' and '%s', which name two "
                                "models\nhint: {..} of a later layer adds to that of the file; "

@@ -209,9 +209,9 @@ static void check_words(const tn_binder *b, const tn_origin *at, const char *wha
 static void check_files(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     const char *graphs[FILES_MAX] = {"native"};
-    const char *dicts[FILES_MAX] = {"tnd", "tsv"};
+    const char *dicts[FILES_MAX] = {"tnd"};
     uint32_t n_graphs = 1;
-    uint32_t n_dicts = 2;
+    uint32_t n_dicts = 1;
     for (const tn_export_file *const *f = tn_all_export_files; *f != NULL; f++) {
         TN_ASSERT(n_graphs < FILES_MAX && n_dicts < FILES_MAX);
         if ((*f)->make != NULL) {

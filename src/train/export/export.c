@@ -172,13 +172,17 @@ static tn_status write_graph(exporting *x, tn_error *err)
     return status;
 }
 
-static tn_status write_file_of_rows(exporting *x, const tn_export_rows *rows, const char *name,
-                                    tn_export_done *done, tn_error *err)
+/* Writes a file of the rows of the table. */
+static tn_status write_table(exporting *x, const tn_export_rows *rows, const char *name,
+                             tn_export_table_fn *write, tn_error *err)
 {
     char path[TN_PATH_SIZE];
-    const bool text = strcmp(name, "dict.tsv") == 0;
+    tn_export_done done = {0};
     TN_TRY(tn_path_join(x->dir.tmp, name, path, err));
-    return (text ? tn_export_dump : tn_export_dict)(rows, path, done, err);
+    TN_TRY(write(rows, path, &done, err));
+    add_file(x, name, done.bytes, done.crc);
+    x->out->rows = done.rows;
+    return TN_OK;
 }
 
 /* Writes a file for other programs of the dictionary that this export has. */
@@ -213,26 +217,24 @@ static tn_status write_rows(exporting *x, tn_error *err)
                            .stop = x->request->stop,
                            .parts = x->is_alone ? NULL : &x->parts,
                            .files = files};
-    static const char *const names[] = {"dict.tnd", "dict.tsv"};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (tn_strs_has(&run->export.dict, names[i] + strlen("dict."))) {
-            tn_export_done done = {0};
-            TN_TRY(write_file_of_rows(x, &rows, names[i], &done, err));
-            add_file(x, names[i], done.bytes, done.crc);
-            x->out->rows = done.rows;
-            x->out->loss.bytes = i == 0 ? done.bytes : x->out->loss.bytes;
-        }
+    if (tn_strs_has(&run->export.dict, "tnd")) {
+        const uint64_t before = x->out->bytes;
+        TN_TRY(write_table(x, &rows, "dict.tnd", tn_export_dict, err));
+        x->out->loss.bytes = x->out->bytes - before;
     }
     for (const tn_export_file *const *f = tn_all_export_files; *f != NULL; f++) {
-        if ((*f)->of_rows != NULL && tn_strs_has(&run->export.dict, (*f)->word)) {
-            TN_TRY(write_of_rows(x, *f, err));
+        if ((*f)->make == NULL && tn_strs_has(&run->export.dict, (*f)->word)) {
+            TN_TRY((*f)->of_table != NULL ? write_table(x, &rows, (*f)->name, (*f)->of_table, err)
+                                          : write_of_rows(x, *f, err));
         }
     }
     if (tn_export_loss_wanted(run, &x->valid)) {
+        char path[TN_PATH_SIZE];
         tn_export_done done = {0};
         rows.values = TN_DICT_F32;
         rows.base = NULL;
-        TN_TRY(write_file_of_rows(x, &rows, TN_FLOAT32_DICT, &done, err));
+        TN_TRY(tn_path_join(x->dir.tmp, TN_FLOAT32_DICT, path, err));
+        TN_TRY(tn_export_dict(&rows, path, &done, err));
         x->out->loss.bytes_f32 = done.bytes;
     }
     return TN_OK;

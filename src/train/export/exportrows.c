@@ -1,4 +1,4 @@
-/* exportrows.c - exports rows: a dictionary, text, and the rows of other ranks between them. */
+/* exportrows.c - exports rows: a dictionary, and the rows of other ranks. */
 #include "train/export/exportrows.h"
 
 #include "base/codec/json.h"
@@ -7,7 +7,6 @@
 #include "base/file/file.h"
 #include "base/keys/keyset.h" /* tn_partition_of */
 #include "base/math/key.h"
-#include "base/thread/ordered_work.h"
 #include "dict/dict_deltas.h"
 #include "dict/dictwrite.h"
 #include "io/schema/schema.h"
@@ -15,7 +14,6 @@
 #include "ps/policy/admission.h"
 #include "ps/snapshot/manifest.h"
 #include "ps/table/lifecycle.h"
-#include "train/begin/import.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
@@ -140,9 +138,9 @@ static tn_status walk_file(tn_export_files *f, uint32_t partition, tn_row_visit 
     return tn_snapshot_read(f->open, partition, &f->manifest->sparse, visit, arg, err);
 }
 
-/* The rows of a partition, which may be another rank's, unless a signal asks to stop. */
-static tn_status walk_partition(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
-                                void *arg, tn_error *err)
+/* Walks over all rows of a partition, which may be another rank's, unless a signal asks to stop. */
+static tn_status walk_all(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
+                          void *arg, tn_error *err)
 {
     if (r->stop != NULL && atomic_load(r->stop)) {
         return tn_fail(err, TN_E_STOPPED, "stopped by a signal; nothing is exported");
@@ -156,40 +154,51 @@ static tn_status walk_partition(const tn_export_rows *r, uint32_t partition, tn_
     return tn_table_walk(r->table, partition, visit, arg, err);
 }
 
-typedef struct writing {
+/* A walk over the rows that are exported. */
+typedef struct kept_walk {
     const tn_export_rows *rows;
-    tn_snapshot_writer *to;
-} writing;
+    tn_row_visit *visit;
+    void *arg;
+} kept_walk;
+
+static tn_status visit_kept(void *arg, const tn_row_view *row, tn_error *err)
+{
+    const kept_walk *k = arg;
+    return is_kept(k->rows, row) ? k->visit(k->arg, row, err) : TN_OK;
+}
+
+tn_status tn_export_walk(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
+                         void *arg, tn_error *err)
+{
+    kept_walk kept = {r, visit, arg};
+    return walk_all(r, partition, visit_kept, &kept, err);
+}
 
 static tn_status write_row(void *arg, const tn_row_view *row, tn_error *err)
 {
-    const writing *w = arg;
-    if (!is_kept(w->rows, row)) {
-        return TN_OK;
-    }
-    return tn_snapshot_add(w->to, row, err);
+    return tn_snapshot_add(arg, row, err);
 }
 
 tn_status tn_export_part_write(const tn_export_parts *p, const tn_export_rows *r, tn_error *err)
 {
     tn_snapshot_head head;
     char path[TN_PATH_SIZE];
-    writing w = {.rows = r};
+    tn_snapshot_writer *to = NULL;
     TN_TRY(file_of(p, p->rank, &head, path, err));
-    TN_TRY(tn_snapshot_create(&w.to, path, &head, err));
+    TN_TRY(tn_snapshot_create(&to, path, &head, err));
     tn_status status = TN_OK;
     for (uint32_t i = head.first; i <= head.last && status == TN_OK; i++) {
-        status = tn_snapshot_begin(w.to, i, err);
+        status = tn_snapshot_begin(to, i, err);
         if (status == TN_OK) {
-            status = walk_partition(r, i, write_row, &w, err);
+            status = tn_export_walk(r, i, write_row, to, err);
         }
     }
     if (status != TN_OK) {
-        tn_snapshot_abandon(w.to);
+        tn_snapshot_abandon(to);
         return status;
     }
     tn_snapshot_done done;
-    return tn_snapshot_commit(w.to, &done, err);
+    return tn_snapshot_commit(to, &done, err);
 }
 
 tn_status tn_export_parts_remove(const tn_export_parts *p, tn_error *err)
@@ -264,9 +273,6 @@ static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     const table_walk *w = arg;
     const tn_export_rows *rows = w->from->rows;
-    if (!is_kept(rows, row)) {
-        return TN_OK;
-    }
     uint32_t record = rows->plan->layout->group[row->group].record;
     const tn_record *r = &rows->plan->layout->record[record];
     const bool waits = (row->present & r->waits) != r->waits;
@@ -299,7 +305,7 @@ static tn_status walk_table(void *arg, uint32_t piece, tn_dict_visit *visit, voi
     if (from->floats > 0) {
         TN_TRY(TN_ALLOC(w.with_counts, from->floats, "a row and its counts", err));
     }
-    const tn_status status = walk_partition(from->rows, piece, give_row, &w, err);
+    const tn_status status = tn_export_walk(from->rows, piece, give_row, &w, err);
     tn_free(w.with_counts);
     return status;
 }
@@ -587,116 +593,6 @@ tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_do
         status = write_dict(r, &table, json.data, path, out, err);
     }
     tn_text_done(&json);
-    tn_arena_free(arena);
-    return status;
-}
-
-/* ---- text ---- */
-
-typedef struct dump_job {
-    const tn_export_rows *rows;
-    const tn_row_columns *columns;
-    tn_dump_head head;
-    tn_file *file;
-    uint64_t n; /* rows */
-} dump_job;
-
-/* A partition's lines. */
-typedef struct dump_hand {
-    const dump_job *job;
-    tn_text lines;
-    uint64_t n;
-    tn_dump_value value[TN_DUMP_COLUMNS_MAX];
-} dump_hand;
-
-static tn_status print_row(void *arg, const tn_row_view *row, tn_error *err)
-{
-    dump_hand *h = arg;
-    const dump_job *j = h->job;
-    const bool states = j->rows->plan->run->export.state; /* the file restores rows exactly */
-    const uint16_t present = states ? row->present : tn_admission_segments(j->rows->table, row);
-    if (!is_kept(j->rows, row) || (present == 0 && !states)) {
-        return TN_OK;
-    }
-    const tn_share_group *group = &j->rows->plan->layout->group[row->group];
-    const uint16_t late = j->rows->plan->layout->record[group->record].waits;
-    const bool waits = (row->present & late) != late;
-    for (uint32_t c = 0; c < j->columns->n; c++) {
-        const tn_row_place *p = tn_row_place_of(j->columns, row->group, c);
-        bool there = p->n > 0 && (present >> p->segment & 1) != 0;
-        const uint32_t at = waits ? p->at_waiting : p->at;
-        h->value[c] = there ? (tn_dump_value){row->data + at, p->n} : (tn_dump_value){NULL, 0};
-    }
-    h->n++;
-    tn_dump_row out = {
-        .group = group->name,
-        .sign = tn_sign_of(row->key, group->salt),
-        .show = row->show,
-        .click = row->click,
-        .last_seen = row->last_seen,
-        .value = h->value,
-    };
-    return tn_dump_print(&j->head, &out, &h->lines, err);
-}
-
-static tn_status print_partition(void *job, uint32_t piece, void *hand, tn_error *err)
-{
-    dump_hand *h = hand;
-    h->job = job;
-    h->n = 0;
-    tn_text_clear(&h->lines);
-    return walk_partition(h->job->rows, piece, print_row, h, err);
-}
-
-static tn_status put_partition(void *job, uint32_t piece, void *hand, tn_error *err)
-{
-    (void)piece;
-    dump_job *j = job;
-    const dump_hand *h = hand;
-    j->n += h->n;
-    TN_TRY(tn_text_check(&h->lines, "lines of a dump", err));
-    return tn_file_write(j->file, tn_text_str(&h->lines), h->lines.size, err);
-}
-
-static void drop_lines(void *hand)
-{
-    dump_hand *h = hand;
-    tn_text_done(&h->lines);
-}
-
-static tn_status dump_all(dump_job *j, const char *path, tn_export_done *out, tn_error *err)
-{
-    TN_ASSERT(j->columns->n <= TN_DUMP_COLUMNS_MAX);
-    j->head = (tn_dump_head){
-        .model_id = j->rows->model_id, .n = j->columns->n, .column = j->columns->column};
-    TN_TRY(tn_dump_create(&j->file, path, &j->head, err));
-    const tn_inorder how = {.job = j,
-                            .n = TN_PARTITIONS,
-                            .hand_bytes = sizeof(dump_hand),
-                            .make = print_partition,
-                            .join = put_partition,
-                            .drop = drop_lines};
-    tn_status status = tn_inorder_run(&how, j->rows->team, err);
-    if (status != TN_OK) {
-        tn_file_abandon(j->file);
-        return status;
-    }
-    out->rows = j->n;
-    out->bytes = tn_file_size(j->file);
-    out->crc = tn_file_crc(j->file);
-    return tn_file_commit(j->file, err);
-}
-
-tn_status tn_export_dump(const tn_export_rows *r, const char *path, tn_export_done *out,
-                         tn_error *err)
-{
-    tn_arena *arena = tn_arena_new(1 << 16);
-    dump_job job = {.rows = r};
-    tn_status status = tn_row_columns_new(&job.columns, r->table, r->plan->layout,
-                                          r->plan->run->export.state, arena, err);
-    if (status == TN_OK) {
-        status = dump_all(&job, path, out, err);
-    }
     tn_arena_free(arena);
     return status;
 }

@@ -1,10 +1,10 @@
-/* exportrows.h - the rows of the table as a dictionary and as text, of one process or several.
+/* exportrows.h - the rows of the table as a dictionary, of one process or several.
  *
  *     rank 0                                  every other rank
  *     makes the folder, orders    --------->  tn_export_part_write: the rows of its partitions into
  *     writes the graph                        a shard file of that folder (ps/snapshot/snapshot.h)
  *     all have written            <---------
- *     tn_export_dict, _dump: own partitions
+ *     tn_export_dict: own partitions
  *     from its table, others by
  *     tn_export_part_walk
  *     tn_export_parts_remove
@@ -17,13 +17,14 @@
 #include "dict/dictvalue.h"
 #include "ps/snapshot/snapshot.h"
 #include "ps/table/table.h"
+#include "train/config/export_files.h"
 #include "train/step/worker.h"
 
 #include <stdatomic.h>
 
 typedef struct tn_arena tn_arena; /* base/core/arena.h */
 
-typedef struct tn_export_rows {
+struct tn_export_rows {
     const tn_model_plan *plan;
     tn_table *table;
     tn_team *team;           /* walks the table; NULL: the calling thread alone */
@@ -35,21 +36,20 @@ typedef struct tn_export_rows {
     const struct tn_export_parts *parts; /* files of other ranks; NULL: the table has all rows */
     struct tn_export_files *files; /* they are read from these, by one thread; NULL: from the table,
                                       which else only says how they are laid out */
-} tn_export_rows;
+};
 
-typedef struct tn_export_done {
+struct tn_export_done {
     uint64_t bytes, rows;
     uint32_t crc;
-} tn_export_done;
+};
 
 /* A dictionary, as export.check_groups says, without rows below export.min_score. */
 tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_done *out,
                          tn_error *err) TN_MUST_USE;
 
-/* dict.tsv; with optimizer state when export.state is true. Memory: the lines of a partition for
- * each thread. */
-tn_status tn_export_dump(const tn_export_rows *r, const char *path, tn_export_done *out,
-                         tn_error *err) TN_MUST_USE;
+/* Walks over the rows of a partition that are exported. TN_E_STOPPED. */
+tn_status tn_export_walk(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
+                         void *arg, tn_error *err) TN_MUST_USE;
 
 /* The files of a full checkpoint, of which one is open at a time. */
 typedef struct tn_export_files {
