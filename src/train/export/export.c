@@ -174,12 +174,12 @@ static tn_status write_graph(exporting *x, tn_error *err)
 
 /* Writes a file of the rows of the table. */
 static tn_status write_table(exporting *x, const tn_export_rows *rows, const char *name,
-                             tn_export_table_fn *write, tn_error *err)
+                             tn_export_table_fn *put, tn_error *err)
 {
     char path[TN_PATH_SIZE];
     tn_export_done done = {0};
     TN_TRY(tn_path_join(x->dir.tmp, name, path, err));
-    TN_TRY(write(rows, path, &done, err));
+    TN_TRY(put(rows, path, &done, err));
     add_file(x, name, done.bytes, done.crc);
     x->out->rows = done.rows;
     return TN_OK;

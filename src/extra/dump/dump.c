@@ -1,5 +1,5 @@
 /* dump.c - reading and writing a sparse table as text. */
-#include "dict/dump.h"
+#include "extra/dump/dump.h"
 
 #include "base/core/alloc.h"
 #include "base/core/number.h"

@@ -1,5 +1,5 @@
-/* test_dump.c - dict.tsv: every bit comes back, and what is wrong is told with its line. */
-#include "dict/dump.h"
+/* test_dump.c - dict.tsv: every bit comes back, and a fault is reported with its line. */
+#include "extra/dump/dump.h"
 
 #include "support/test.h"
 

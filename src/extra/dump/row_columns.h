@@ -10,7 +10,7 @@
 
 #include "base/core/arena.h"
 #include "base/keys/record.h"
-#include "dict/dump.h"
+#include "extra/dump/dump.h"
 #include "ps/table/table.h"
 
 /* Place of a column in the rows of a record; n 0: it has none. */

@@ -1,5 +1,5 @@
 /* row_columns.c - lists the columns of a dump, and where in a row of the table each is. */
-#include "train/begin/row_columns.h"
+#include "extra/dump/row_columns.h"
 
 #include "dict/dictwrite.h"
 

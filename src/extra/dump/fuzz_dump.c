@@ -3,7 +3,7 @@
  * The first byte says which columns hold whole numbers.
  */
 #include "base/core/error.h"
-#include "dict/dump.h"
+#include "extra/dump/dump.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* import_rows.c - reads rows of a dump into a worker: which column is which, what a row lacks. */
 #include "base/math/key.h"
 #include "config/tree.h"
+#include "extra/dump/row_columns.h"
 #include "train/begin/begun.h"
 #include "train/begin/import.h"
 #include "train/begin/incoming_row.h"
-#include "train/begin/row_columns.h"
 #include "train/begin/weight_source.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
