@@ -219,6 +219,19 @@ TEST(a_sweep_over_all_rows_waits_for_the_walk)
     check_while_training("l2=.01 l2_mode=dense", false);
 }
 
+/* A walk that comes late would hold up a step that changes all rows until it is done. */
+TEST(a_cut_is_patient_unless_steps_change_all_rows)
+{
+    static const char *const options[] = {"", "l2=.01", "l2=.01 l2_mode=dense"};
+    for (uint32_t i = 0; i < 3; i++) {
+        onetable f CLEANUP(onetable_end) = onetable_begin("adagrad", options[i], 3);
+        learn(&f, 0, SOME, 0);
+        tn_cut *c = open_cut(f.t, false);
+        assert_int_equal(tn_cut_set_patient(c), i < 2);
+        tn_cut_close(c);
+    }
+}
+
 /* ---- the bound ---- */
 
 enum { WIDE = 4096, WIDE_KEYS = 6000, WIDE_BATCH = 500, WIDE_BYTES = WIDE_BATCH * 17000 };
@@ -245,6 +258,7 @@ TEST(pushes_wait_when_too_much_stands_aside)
     digest seen = {0};
     tn_thread *thread = NULL;
     tn_cut *c = open_cut(f.t, false);
+    assert_false(tn_cut_set_patient(c)); /* copies of all rows would be too much */
     const uint64_t most = f.t->changes.aside_max;
     assert_in_range(most, WIDE_BYTES * 2, WIDE_BYTES * 10); /* so that it is reached */
     assert_int_equal(tn_thread_start(&thread, "pushes", push_wide, &f, NULL), TN_OK);
