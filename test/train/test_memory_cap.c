@@ -101,6 +101,23 @@ TEST(a_full_table_saves_and_ends_and_goes_on_with_more)
     assert_true(cap > 0);
 }
 
+TEST(a_run_that_is_over_needs_no_room)
+{
+    char option[64];
+    char steps[64];
+    trainrun first;
+    (void)find_cap(option, &first);
+    (void)snprintf(steps, sizeof steps, "train.max_steps=%llu",
+                   (unsigned long long)step_of(first.text));
+    const char *const over[] = {steps, "train.epochs=0"};
+    for (uint32_t i = 0; i < 2; i++) {
+        const char *const words[] = {option, data, over[i], NULL};
+        const trainrun again = trainrun_do(run_dir, words, NULL);
+        assert_ok(again.status, again.text);
+        assert_int_equal(again.hash, first.hash);
+    }
+}
+
 TEST(the_cap_comes_at_the_same_step_each_time)
 {
     char option[64];

@@ -445,6 +445,26 @@ TEST(a_kill_before_the_best_model_is_saved_again_costs_nothing)
     }
 }
 
+TEST(a_signal_leaves_the_best_model_to_the_next_command)
+{
+    static const char *const words[] = {RUINED, "eval.every=4steps", "checkpoint.keep=100", NULL};
+    char newest[TN_PATH_SIZE];
+    TMPDIR(dir);
+    const trainrun whole = trainrun_do(dir, words, NULL);
+    assert_int_equal(whole.status, TN_OK);
+    const kept k = look(dir);
+    (void)snprintf(newest, sizeof newest, "%s/ckpt-%llu", dir, (unsigned long long)k.newest);
+    assert_int_equal(tn_remove_tree(newest, NULL), TN_OK);
+    const uint64_t last = look(dir).newest;
+    const atomic_bool stop = true;
+    assert_int_equal(trainrun_do(dir, words, &stop).status, TN_E_STOPPED);
+    assert_int_equal(look(dir).newest, last); /* nothing is read back, nothing saved */
+    const trainrun o = trainrun_do(dir, words, NULL);
+    assert_int_equal(o.status, TN_OK);
+    assert_int_equal(o.hash, whole.hash);
+    assert_int_equal(look(dir).newest, k.newest);
+}
+
 /* What summary.json says of data.test: figures of the model that was in memory at the end. */
 static void figures(const char *dir, tn_text *out)
 {
