@@ -223,6 +223,27 @@ TEST(a_run_that_has_ended_publishes_its_model_when_it_is_told_to)
     tn_tmpdir_remove(r.dir);
 }
 
+/* An export, an evaluation that finds the best model, and the end of the run come at one step. */
+TEST(a_run_that_ends_where_an_export_is_due_publishes_once)
+{
+    static const char *const words[] = {"train.max_steps=8", "eval.every=8steps",
+                                        "train.stop={monitor: valid.logloss, patience: 9}",
+                                        "eval.calibrate=platt", NULL};
+    run r;
+    char path[TN_PATH_SIZE];
+    tn_text text CLEANUP(tn_text_done) = {0};
+    open_run(&r);
+    run_well(&r, "export.every=8steps", words);
+    assert_int_equal(count_in(r.to), 2);
+    assert_int_equal(tn_path_join(r.dir, "metrics.jsonl", path, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 20, &text, NULL), TN_OK);
+    const char *published = strstr(tn_text_str(&text), "published '");
+    assert_non_null(published);
+    assert_null(strstr(published + 1, "published '"));
+    assert_null(strstr(tn_text_str(&text), "is the newest export"));
+    tn_tmpdir_remove(r.dir);
+}
+
 /* ---- what fails, and what is missing ---- */
 
 /* Exports take longer than the steps between them: each moment waits, and what is read stays. */

@@ -45,7 +45,6 @@ static tn_status do_what_is_due(trainer *t, tn_error *err)
         .over = tn_timetable_is_over(&t->timetable, steps, at),
         .publish = tn_timetable_take(&t->timetable, TN_DUE_EXPORT, steps, at),
     };
-    now->due.publish = now->due.publish && !now->due.over;
     TN_TRY(tn_modules_at(now, TN_AT_MEETING, err));
     now->stops = now->stops || now->due.over;
     now->due = (tn_run_due){0};
