@@ -226,8 +226,10 @@ TEST(batches_without_pairs_teach_nothing)
     const rows none = {3, z, label, NULL, NULL};
     const rows alone = {3, z, label, NULL, (const uint64_t[]){1, 2, 3}};
     const rows equal = {3, z, (const tn_real[]){1, 1, 1}, NULL, (const uint64_t[]){1, 1, 1}};
-    const rows *const cases[] = {&none, &alone, &equal};
-    for (int i = 0; i < 3; i++) {
+    const rows outside = {3, z, label, NULL,
+                          (const uint64_t[]){TN_NO_GROUP, TN_NO_GROUP, TN_NO_GROUP}};
+    const rows *const cases[] = {&none, &alone, &equal, &outside};
+    for (int i = 0; i < 4; i++) {
         trial t = run(&tn_loss_pairwise, "{}", cases[i], TN_REDUCE_MEAN);
         tn_assert_value(t.loss, 0);
         tn_assert_near("dz", t.z, t.z->grad, (const double[]){0, 0, 0});
