@@ -6,6 +6,7 @@
 #include "io/schema/schema.h"
 #include "serve/exported_model.h"
 #include "serve/score.h"
+#include "serve/score_arrow.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,11 +21,12 @@ struct tnet_scorer {
     const tn_exported_model *exported;
     tn_scorer *scorer;
     tn_rows *rows;
-    tn_rows *shared;    /* a block of one row: what the others have in common */
-    tn_rows *at;        /* block that the open row belongs to: `rows` or `shared` */
-    bool *field_shared; /* per field, then per slot, then per number: it is given there */
-    uint32_t *numbered; /* per field: the last row that got a number of it by tnet_add_number */
-    uint32_t n_begun;   /* rows, the open one included */
+    tn_rows *shared;        /* a block of one row: what the others have in common */
+    tn_rows *at;            /* block that the open row belongs to: `rows` or `shared` */
+    bool *field_shared;     /* per field, then per slot, then per number: it is given there */
+    uint32_t *numbered;     /* per field: the last row that got a number of it by tnet_add_number */
+    uint32_t n_begun;       /* rows, the open one included */
+    tn_arrow_scorer *arrow; /* NULL: no batch was scored so far */
     bool open;
 };
 
@@ -196,6 +198,7 @@ void tnet_scorer_free(tnet_scorer *scorer)
         tn_rows_free(scorer->shared);
         tn_free(scorer->field_shared);
         tn_free(scorer->numbered);
+        tn_arrow_scorer_free(scorer->arrow);
         tn_free(scorer);
     }
 }
@@ -425,5 +428,28 @@ int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_erro
         scorer->shared->n > 0
             ? tn_scorer_score_many(scorer->scorer, &shared, scorer->rows, logits, clicks, &e)
             : tn_scorer_score_rows(scorer->scorer, scorer->rows, logits, clicks, &e);
+    return result(status, &e, err);
+}
+
+int tnet_score_arrow(tnet_scorer *scorer, const struct ArrowSchema *schema,
+                     const struct ArrowArray *batch, float *logits, float *clicks, tnet_error *err)
+{
+    if (scorer == NULL) {
+        return usage(err, no_scorer);
+    }
+    if (schema == NULL || batch == NULL) {
+        return usage(err, schema == NULL ? "'schema' is NULL" : "'batch' is NULL");
+    }
+    tn_error e = {0};
+    tn_arrow_batch scored = {.schema = schema, .array = batch};
+    scored.logit = logits;
+    scored.pctr = clicks;
+    tn_status status = TN_OK;
+    if (scorer->arrow == NULL) {
+        status = tn_arrow_scorer_new(&scorer->arrow, scorer->exported, &e);
+    }
+    if (status == TN_OK) {
+        status = tn_arrow_scorer_score(scorer->arrow, scorer->scorer, &scored, &e);
+    }
     return result(status, &e, err);
 }

@@ -170,6 +170,26 @@ TNET_API int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_
  * call makes room of its own, about as much as the scorer has, plus the weights of first layers. */
 TNET_API int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
 
+/* Scores the rows of a batch of Arrow's C data interface, as pyarrow, pandas, polars and many other
+ * programs export them: a struct array, and the schema of it. (The structs are Arrow's; this header
+ * does not define them, see https://arrow.apache.org/docs/format/CDataInterface.html.)
+ *
+ *     tnet_score_arrow(scorer, &schema, &batch, logits, clicks, &err);  batch.length floats each
+ *
+ * Columns are found by the names that the slots of the model read, in any order; others, a label
+ * too, are passed over. A cell means what it would mean in a CSV file of the same rows, and the
+ * scores have the bits of those that tnet-score prints of it: a number may come as a text, a null
+ * is an empty field, a dictionary gives its values, lists hold several values. TNET_E_DATA: a
+ * column is missing, or of a type that cannot be read (structs, maps, time zones by name), or a
+ * value is not what its slot takes; the text names column and row. Rows that were put together in
+ * the scorer stay as they are. Schema and batch stay the caller's, who releases them; nothing of
+ * them is kept. Either of logits and clicks may be NULL; after a failure some may be written. */
+struct ArrowSchema;
+struct ArrowArray;
+TNET_API int tnet_score_arrow(tnet_scorer *scorer, const struct ArrowSchema *schema,
+                              const struct ArrowArray *batch, float *logits, float *clicks,
+                              tnet_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,7 +2,7 @@
 #include "io/arrow/arrow_cells.h"
 
 #include "io/arrow/cells.h"
-#include "io/arrow_kit.h"
+#include "support/arrow_kit.h"
 #include "support/test.h"
 
 /* ---- a table, and its cells as text ---- */

@@ -3,7 +3,7 @@
 
 #include "base/core/embedder.h"
 #include "base/core/stop.h"
-#include "io/arrow_kit.h"
+#include "support/arrow_kit.h"
 #include "support/test.h"
 
 #include <errno.h>

@@ -421,6 +421,14 @@ static void wrong_values(void)
     tnet_clear(s);
 }
 
+/* test_tnet_arrow.c has the rest. */
+static void wrong_arrow(void)
+{
+    tnet_error err = {0};
+    refused(tnet_score_arrow(f.scorer, NULL, NULL, NULL, NULL, &err), TNET_E_USAGE, &err);
+    refused(tnet_score_arrow(NULL, NULL, NULL, NULL, NULL, &err), TNET_E_USAGE, &err);
+}
+
 static const struct {
     const char *name;
     void (*wrong)(void);
@@ -436,7 +444,7 @@ static const struct {
     {"tnet_end_row", wrong_order},     {"tnet_add_id", wrong_order},
     {"tnet_add_text", wrong_values},   {"tnet_add_number", wrong_values},
     {"tnet_score", wrong_order},       {"tnet_begin_shared", wrong_shared},
-    {"tnet_score_many", wrong_order},
+    {"tnet_score_many", wrong_order},  {"tnet_score_arrow", wrong_arrow},
 };
 
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions };

@@ -114,6 +114,17 @@ static tn_status read_names(tn_bytes *window, const tn_schema *schema, tn_head *
     return tn_text_check(there, "names of columns", err);
 }
 
+/* Whether anything of a row is read of a column; a scorer's schema reads no label. */
+static bool is_read(const tn_schema *schema, uint32_t name)
+{
+    const tn_columns *c = schema->columns;
+    bool read = name == c->label || name == c->weight || name == c->group || name == c->record_id;
+    for (uint32_t i = 0; !read && i < schema->n_specs; i++) {
+        read = name == c->spec[i] || name == c->values[i];
+    }
+    return read;
+}
+
 static tn_status cells_head(tn_bytes *window, bool last, const tn_schema *schema,
                             const tn_record_location *place, tn_head *head, tn_error *err)
 {
@@ -124,7 +135,7 @@ static tn_status cells_head(tn_bytes *window, bool last, const tn_schema *schema
     head->in_row = TN_NOWHERE;
     tn_status status = read_names(window, schema, head, &there, place, err);
     for (uint32_t i = 0; status == TN_OK && i < schema->columns->n; i++) {
-        if (head->column[i] == TN_NOWHERE) {
+        if (head->column[i] == TN_NOWHERE && is_read(schema, i)) {
             status = no_column(schema, i, &there, place, err);
         }
     }

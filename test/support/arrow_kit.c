@@ -1,5 +1,5 @@
 /* arrow_kit.c - arrays and schemas of Arrow, built by hand. */
-#include "io/arrow_kit.h"
+#include "support/arrow_kit.h"
 
 #include "support/test.h"
 
