@@ -117,8 +117,13 @@ enum { TRIES_MAX = 5000 };
     "{data: {format: csv, weight: w, record_id: id}, slots: [{name: a}, "                          \
     "{name: t, type: str, list: \"|\"}, {name: p, type: float, as: value}]}"
 
-void datasets_torture(datasets *d, datasets_attempt *try_it)
+void datasets_torture(datasets_attempt *try_it)
 {
+    static const char rows[] = "id,label,w,a,t,p\nr1,1,2,7,x|y,0.5\nr2,0,1,,\"q,\",\n";
+    datasets own;
+    datasets *d = &own;
+    datasets_open(d, 1);
+    datasets_write(d, "in", rows, sizeof rows - 1);
     tn_dataset *from = datasets_bind(d, CONFIG, TN_DATASET_AS_READ);
     tn_dataset *to = datasets_target(d, from, "{format: tfrecord}", 0);
     tn_status status = TN_E_MEMORY;
@@ -136,4 +141,5 @@ void datasets_torture(datasets *d, datasets_attempt *try_it)
     uint32_t left = 0;
     assert_int_equal(tn_dir_list(d->dir, &names, &left, NULL), TN_OK);
     assert_true(left <= 2); /* the input, and the output of the last one */
+    datasets_close(d);
 }

@@ -38,8 +38,8 @@ tn_status datasets_convert(datasets *d, const tn_dataset *from, const char *in,
 const char *datasets_line(datasets *d, const char *from, const char *line, const char *to,
                           uint32_t flags);
 
-/* Fails allocation 1, 2, 3, .. of one attempt, with rows of columns id, label, w, a, t and p as
- * they are read and as tfrecord, until it goes well. Nothing may be left behind but `in` and one
- * output. */
+/* Fails allocation 1, 2, 3, .. of one attempt, until it goes well. The file `in` of `d` has two
+ * rows of columns id, label, w, a, t and p, which are given as they are read and as tfrecord.
+ * Nothing may be left over but `in` and one output. */
 typedef tn_status datasets_attempt(datasets *d, const tn_dataset *from, const tn_dataset *to);
-void datasets_torture(datasets *d, datasets_attempt *try_it);
+void datasets_torture(datasets_attempt *try_it);

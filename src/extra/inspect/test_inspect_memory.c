@@ -8,21 +8,6 @@
 #include "io/write/write_sink.h"
 #include "support/test.h"
 
-static const char rows[] = "id,label,w,a,t,p\nr1,1,2,7,x|y,0.5\nr2,0,1,,\"q,\",\n";
-
-SET_UP
-{
-    static datasets d;
-    datasets_open(&d, 1);
-    datasets_write(&d, "in", rows, sizeof rows - 1);
-    *state = &d;
-}
-
-TEAR_DOWN
-{
-    datasets_close(*state);
-}
-
 static tn_status sample(datasets *d, const tn_dataset *from, const tn_dataset *to)
 {
     (void)to;
@@ -59,10 +44,10 @@ static tn_status count(datasets *d, const tn_dataset *from, const tn_dataset *to
 
 TEST(sampling_survives)
 {
-    datasets_torture(*state, sample);
+    datasets_torture(sample);
 }
 
 TEST(counting_survives)
 {
-    datasets_torture(*state, count);
+    datasets_torture(count);
 }

@@ -35,8 +35,5 @@ static tn_status generate(datasets *d, const tn_dataset *from, const tn_dataset 
 
 TEST(generating_survives)
 {
-    static datasets d;
-    datasets_open(&d, 1);
-    datasets_torture(&d, generate);
-    datasets_close(&d);
+    datasets_torture(generate);
 }
