@@ -23,11 +23,9 @@ TEST(a_part_that_was_not_built_is_named)
 {
     static const struct {
         const char *word, *override;
-    } rows[] = {{"vw", "data.format=vw"},
-                {"jsonl", "data.format=jsonl"},
-                {"crb", "data.format=crb"},
-                {"onnx", "export.graph=[native, onnx]"},
-                {"tensorboard", "log.tensorboard=true"}};
+    } rows[] = {{"vw", "data.format=vw"},          {"jsonl", "data.format=jsonl"},
+                {"crb", "data.format=crb"},        {"onnx", "export.graph=[native, onnx]"},
+                {"tsv", "export.dict=[tnd, tsv]"}, {"tensorboard", "log.tensorboard=true"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
         tn_diag diag CLEANUP(tn_diag_done) = {0};
@@ -63,16 +61,19 @@ TEST(so_are_models_of_other_programs_and_uris)
     assert_true(is || strstr(err.text, "this build has no URIs; configure it with -DTNET") != NULL);
 }
 
-TEST(so_are_files_of_nodes)
+TEST(so_are_parts_of_an_evaluation)
 {
-    static const char *const words[] = {"logit"};
-    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
-    tn_error err = {0};
-    tn_eval_job *job = NULL;
-    tn_setup setup = {.arena = arena};
-    const tn_eval_job_opts opts = {.fetch = {1, words}};
-    const tn_status status = tn_eval_job_new(&job, &setup, &opts, &err);
-    assert_int_equal(status, tn_is_absent("npz") ? TN_E_USAGE : TN_OK);
-    check_said("npz", err.text);
-    tn_eval_job_free(job);
+    static const char *const nodes[] = {"logit"};
+    static const char *const words[] = {"npz", "compare"};
+    const tn_eval_job_opts opts[] = {{.fetch = {1, nodes}}, {.compare = "other"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 12);
+        tn_error err = {0};
+        tn_eval_job *job = NULL;
+        tn_setup setup = {.arena = arena};
+        const tn_status status = tn_eval_job_new(&job, &setup, &opts[i], &err);
+        assert_int_equal(status, tn_is_absent(words[i]) ? TN_E_USAGE : TN_OK);
+        check_said(words[i], err.text);
+        tn_eval_job_free(job);
+    }
 }
