@@ -8,6 +8,7 @@
 # make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it
 # make interop  exports, data and curves read by other programs, data read from nginx, S3 and behind Kerberos: languages, onnxruntime, scikit-learn, VW,
 #               TensorFlow, safetensors, TensorBoard, where those are installed
+# make packages build/packages: Debian packages and a .tar.gz that may be unpacked anywhere
 # make wheel    build/wheel/dist: the wheel of the Python package and its source distribution
 # make claims   the figures of quality that README and docs state, found again; DATA=/data holds public sets
 # make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io, src/ps and src/cluster
@@ -17,7 +18,7 @@
 # JOBS=3 three at a time.
 JOBS = 2
 
-.PHONY: all run test check docs way bench fuzz nightly interop wheel claims analyze clean
+.PHONY: all run test check docs way bench fuzz nightly interop packages wheel claims analyze clean
 all: build
 
 .PHONY: build
@@ -66,6 +67,10 @@ nightly:
 
 interop: build
 	@TNET_BIN=build/release test/interop/run.sh
+
+packages:
+	@.ci/install packages
+	@.ci/packages
 
 wheel:
 	@.ci/install build

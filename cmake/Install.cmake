@@ -6,6 +6,7 @@
 #   python     both libraries once more in tnet/, for wheels alone: `cmake --install TREE --component python`
 #
 # Completions and the schema are what the programs print, so they are made when the programs are.
+option(TNET_DEBIAN "install what Debian packages hold: cmake/Packages.cmake" OFF)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -25,7 +26,14 @@ function(tnet_install_programs)
     install(FILES ${to}/${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT programs)
     install(FILES ${to}/_${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${tnet_zsh} COMPONENT programs)
     install(FILES ${to}/${program}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT programs)
-    install(FILES docs/man/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT programs)
+    set(page ${PROJECT_SOURCE_DIR}/docs/man/${program}.1)
+    if(TNET_DEBIAN)
+      set(packed ${CMAKE_BINARY_DIR}/debian/${program}.1.gz)
+      add_custom_command(OUTPUT ${packed} COMMAND gzip -9nc ${page} > ${packed} DEPENDS ${page} COMMENT "Packing ${program}.1")
+      list(APPEND made ${packed})
+      set(page ${packed})
+    endif()
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT programs)
   endforeach()
   add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/tnet.schema.json
     COMMAND ${print} ${CMAKE_BINARY_DIR}/tnet.schema.json $<TARGET_FILE:tnet-train> --schema
@@ -33,7 +41,11 @@ function(tnet_install_programs)
   add_custom_target(tnet_completions ALL DEPENDS ${made})
   install(TARGETS ${ARGN} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
   install(FILES ${CMAKE_BINARY_DIR}/tnet.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tnet COMPONENT programs)
-  install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT programs)
+  set(license LICENSE)
+  if(TNET_DEBIAN)
+    set(license "") # Debian has it in /usr/share/common-licenses
+  endif()
+  install(FILES README.md ${license} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT programs)
 endfunction()
 
 # tnet_install_library(tnet NAME tnet HEADER src/serve/tnet.h): with NAME.pc, and the target tnet::EXPORT of the CMake package.
