@@ -9,7 +9,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 list=test/mutants/list
-rm -rf build/mutants/src
+rm -rf build/mutants/src build/mutants/test build/mutants/bench # files may have moved since
 mkdir -p build/mutants
 # No words are one that stands in every row.
 printf '%s\n' "$@" | grep -F -f - "$list" | grep -v -e '^#' -e '^$' >build/mutants/chosen || {
