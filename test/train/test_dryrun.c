@@ -29,7 +29,7 @@ TEST(a_model_is_shown_slot_by_slot)
     assert_memory_equal(tn_text_str(&t), table, strlen(table));
 }
 
-/* `--plan`: the nodes, the memory, and how long a step will take, if src/extra/forecast is built. */
+/* `--plan` shows nodes, memory, and how long a step will take, if src/extra/forecast is built. */
 TEST(a_plan_ends_with_the_time_of_a_step)
 {
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
