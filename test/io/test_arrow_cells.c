@@ -208,6 +208,22 @@ TEST(texts_of_each_layout_are_read)
                      "2: - 'Trom' 'C\nC' '' '' -");
 }
 
+TEST(texts_of_every_length_are_copied_whole)
+{
+    static const char all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ";
+    for (int32_t size = 0; size < (int32_t)sizeof all; size++) {
+        table t;
+        char wanted[100];
+        table_open(&t, 1);
+        (void)kit_schema_child(&t.schema, "u", "a");
+        struct ArrowArray *a = kit_child(&t.batch, 1, NULL);
+        kit_buffer(a, (const int32_t[]){0, size}, 8);
+        kit_buffer(a, all, (size_t)size);
+        (void)snprintf(wanted, sizeof wanted, "a: 0: '%.*s'", (int)size, all);
+        assert_table(&t, wanted);
+    }
+}
+
 /* A view of a text of a buffer. */
 typedef struct view {
     int32_t size;

@@ -197,15 +197,6 @@ static bool is_null_row(const struct ArrowArray *batch, int64_t at)
     return valid != NULL && (valid[at / 8] >> (at % 8) & 1) == 0;
 }
 
-static bool put_none(tn_cell_writer *w)
-{
-    const bool fits = tn_cell_writer_has(w, 1);
-    if (fits) {
-        *w->at++ = TN_CELL_NONE;
-    }
-    return fits;
-}
-
 /* Appends the cells of a row. */
 static tn_status put_cells(const tn_arrow_cells *cells, const struct ArrowArray *batch, int64_t at,
                            uint64_t number, tn_cell_writer *w, tn_error *err)
@@ -213,8 +204,8 @@ static tn_status put_cells(const tn_arrow_cells *cells, const struct ArrowArray 
     const bool is_null = is_null_row(batch, at);
     for (uint32_t i = 0; i < cells->n; i++) {
         const member *m = &cells->member[i];
-        const bool good =
-            !m->is_chosen || (is_null ? put_none(w) : tn_arrow_column_put(m->column, at, w));
+        const bool good = !m->is_chosen || (is_null ? tn_cell_writer_none(w)
+                                                    : tn_arrow_column_put(m->column, at, w));
         if (!good) {
             return w->why[0] != '\0' ? fail_column(cells, m, number, w->why, err) : TN_E_MEMORY;
         }

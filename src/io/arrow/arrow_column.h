@@ -15,6 +15,7 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "io/arrow/cells.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,6 +108,16 @@ bool tn_cell_writer_grow(tn_cell_writer *w, size_t size) TN_MUST_USE;
 static inline bool tn_cell_writer_has(tn_cell_writer *w, size_t size)
 {
     return (size_t)(w->end - w->at) >= size || tn_cell_writer_grow(w, size);
+}
+
+/* Appends the cell of what is not there. */
+static inline bool tn_cell_writer_none(tn_cell_writer *w)
+{
+    if (!tn_cell_writer_has(w, 1)) {
+        return false;
+    }
+    *w->at++ = TN_CELL_NONE;
+    return true;
 }
 
 /* Appends the cell of value i, below the length that was bound. False: w->why, or no memory. */

@@ -210,11 +210,6 @@ typedef struct place {
 static tn_status read_column(tn_arrow_column **out, const struct ArrowSchema *schema, place at,
                              char why[TN_ARROW_WHY_BYTES]);
 
-static tn_status new_column(tn_arrow_column **out)
-{
-    return TN_ALLOC(*out, 1, "a column", NULL);
-}
-
 static bool is_list(tn_arrow_kind kind)
 {
     return kind >= TN_ARROW_LIST && kind <= TN_ARROW_FIXED_LIST;
@@ -232,7 +227,7 @@ static tn_status read_dictionary(tn_arrow_column *c, const struct ArrowSchema *s
                                  char why[TN_ARROW_WHY_BYTES])
 {
     c->kind = TN_ARROW_DICTIONARY;
-    TN_TRY(new_column(&c->index));
+    TN_TRY(TN_ALLOC(c->index, 1, "a column", NULL));
     TN_TRY(read_format(c->index, schema->format, why));
     if (!is_index(c->index, c->kind)) {
         return refuse_schema(why, "of a dictionary whose codes are no whole numbers");
@@ -291,7 +286,7 @@ static tn_status read_type(tn_arrow_column *c, const struct ArrowSchema *schema,
 static tn_status read_column(tn_arrow_column **out, const struct ArrowSchema *schema, place at,
                              char why[TN_ARROW_WHY_BYTES])
 {
-    tn_status status = new_column(out);
+    tn_status status = TN_ALLOC(*out, 1, "a column", NULL);
     status = status == TN_OK ? read_type(*out, schema, at, why) : status;
     if (status != TN_OK) {
         tn_arrow_column_free(*out);

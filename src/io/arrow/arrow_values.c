@@ -44,15 +44,6 @@ static bool is_there(const tn_arrow_column *c, int64_t i)
     return c->valid == NULL || (c->valid[bit / 8] >> (bit % 8) & 1) != 0;
 }
 
-static bool put_none(tn_cell_writer *w)
-{
-    if (!tn_cell_writer_has(w, 1)) {
-        return false;
-    }
-    *w->at++ = TN_CELL_NONE;
-    return true;
-}
-
 static bool put_8(tn_cell_writer *w, tn_arrow_cell_kind kind, const void *value)
 {
     if (!tn_cell_writer_has(w, NUMBER_BYTES)) {
@@ -75,6 +66,20 @@ static bool put_single_cell(tn_cell_writer *w, float value)
     return true;
 }
 
+/* Copies a text; most are short, and a call takes longer than they do. */
+static void copy_text(char *to, const char *from, size_t size)
+{
+    if (size >= 8 && size <= 16) {
+        memcpy(to, from, 8);
+        memcpy(to + (size - 8), from + (size - 8), 8);
+    } else if (size >= 4 && size < 8) {
+        memcpy(to, from, 4);
+        memcpy(to + (size - 4), from + (size - 4), 4);
+    } else if (size > 0) {
+        memcpy(to, from, size);
+    }
+}
+
 static bool put_text_cell(tn_cell_writer *w, const char *text, size_t size)
 {
     if (size > UINT32_MAX - TEXT_HEAD) {
@@ -85,9 +90,7 @@ static bool put_text_cell(tn_cell_writer *w, const char *text, size_t size)
     }
     w->at[0] = TN_CELL_TEXT;
     tn_store_u32(w->at + 1, (uint32_t)size);
-    if (size > 0) {
-        memcpy(w->at + TEXT_HEAD, text, size);
-    }
+    copy_text(w->at + TEXT_HEAD, text, size);
     w->at += TEXT_HEAD + size;
     return true;
 }
@@ -99,7 +102,7 @@ static bool put_text_cell(tn_cell_writer *w, const char *text, size_t size)
     {                                                                                              \
         type value;                                                                                \
         if (!is_there(c, i)) {                                                                     \
-            return put_none(w);                                                                    \
+            return tn_cell_writer_none(w);                                                         \
         }                                                                                          \
         memcpy(&value, c->data + (size_t)i * sizeof value, sizeof value);                          \
         const int64_t whole = (int64_t)value;                                                      \
@@ -117,7 +120,7 @@ static bool put_uint64(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     char text[TN_ARROW_TEXT_ROOM];
     if (!is_there(c, i)) {
-        return put_none(w);
+        return tn_cell_writer_none(w);
     }
     const uint64_t value = tn_load_u64(c->data + (size_t)i * 8);
     return value <= INT64_MAX ? put_8(w, TN_CELL_INT, &value)
@@ -139,17 +142,19 @@ static float half_of(uint16_t half)
 static bool put_half(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     return is_there(c, i) ? put_single_cell(w, half_of(tn_load_u16(c->data + (size_t)i * 2)))
-                          : put_none(w);
+                          : tn_cell_writer_none(w);
 }
 
 static bool put_single(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
-    return is_there(c, i) ? put_single_cell(w, tn_load_f32(c->data + (size_t)i * 4)) : put_none(w);
+    return is_there(c, i) ? put_single_cell(w, tn_load_f32(c->data + (size_t)i * 4))
+                          : tn_cell_writer_none(w);
 }
 
 static bool put_real(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
-    return is_there(c, i) ? put_8(w, TN_CELL_REAL, c->data + (size_t)i * 8) : put_none(w);
+    return is_there(c, i) ? put_8(w, TN_CELL_REAL, c->data + (size_t)i * 8)
+                          : tn_cell_writer_none(w);
 }
 
 /* ---- what becomes a text ---- */
@@ -158,13 +163,13 @@ static bool put_null(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     (void)c;
     (void)i;
-    return put_none(w);
+    return tn_cell_writer_none(w);
 }
 
 static bool put_bool(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     if (!is_there(c, i)) {
-        return put_none(w);
+        return tn_cell_writer_none(w);
     }
     const uint64_t bit = (uint64_t)(c->offset + i);
     return ((uint8_t)c->data[bit / 8] >> (bit % 8) & 1) != 0 ? put_text_cell(w, "True", 4)
@@ -185,7 +190,7 @@ static bool put_decimal(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     char text[TN_ARROW_TEXT_ROOM];
     if (!is_there(c, i)) {
-        return put_none(w);
+        return tn_cell_writer_none(w);
     }
     const char *value = c->data + (size_t)i * c->width;
     return put_text_cell(w, text, tn_arrow_write_decimal(text, value, c->width, c->scale));
@@ -195,7 +200,7 @@ static bool put_date32(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     char text[TN_ARROW_TEXT_ROOM];
     return is_there(c, i) ? put_text_cell(w, text, tn_arrow_write_date(text, whole_at(c, i)))
-                          : put_none(w);
+                          : tn_cell_writer_none(w);
 }
 
 static bool put_date64(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
@@ -203,7 +208,7 @@ static bool put_date64(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
     enum { DAY_MS = 86400000 };
     char text[TN_ARROW_TEXT_ROOM];
     if (!is_there(c, i)) {
-        return put_none(w);
+        return tn_cell_writer_none(w);
     }
     const int64_t ms = whole_at(c, i);
     return put_text_cell(w, text, tn_arrow_write_date(text, ms / DAY_MS - (ms % DAY_MS < 0)));
@@ -214,14 +219,14 @@ static bool put_time(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
     char text[TN_ARROW_TEXT_ROOM];
     return is_there(c, i)
                ? put_text_cell(w, text, tn_arrow_write_time(text, whole_at(c, i), c->digits))
-               : put_none(w);
+               : tn_cell_writer_none(w);
 }
 
 static bool put_timestamp(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     char text[TN_ARROW_TEXT_ROOM];
     if (!is_there(c, i)) {
-        return put_none(w);
+        return tn_cell_writer_none(w);
     }
     const size_t size = tn_arrow_write_timestamp(text, whole_at(c, i), c->digits, c->zone_s);
     return put_text_cell(w, text, size);
@@ -232,7 +237,7 @@ static bool put_timestamp(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 static bool put_fixed_text(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     return is_there(c, i) ? put_text_cell(w, c->data + (size_t)i * c->width, c->width)
-                          : put_none(w);
+                          : tn_cell_writer_none(w);
 }
 
 static bool put_piece(const tn_arrow_column *c, int64_t from, int64_t to, tn_cell_writer *w)
@@ -247,14 +252,14 @@ static bool put_text(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     const char *at = c->data + (size_t)i * 4;
     return is_there(c, i) ? put_piece(c, (int32_t)tn_load_u32(at), (int32_t)tn_load_u32(at + 4), w)
-                          : put_none(w);
+                          : tn_cell_writer_none(w);
 }
 
 static bool put_large_text(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     const char *at = c->data + (size_t)i * 8;
     return is_there(c, i) ? put_piece(c, (int64_t)tn_load_u64(at), (int64_t)tn_load_u64(at + 8), w)
-                          : put_none(w);
+                          : tn_cell_writer_none(w);
 }
 
 /* i32 size, and up to 12 bytes; or 4 bytes, i32 buffer, i32 offset. */
@@ -262,7 +267,7 @@ static bool put_text_view(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     enum { INLINE_MAX = 12 };
     if (!is_there(c, i)) {
-        return put_none(w);
+        return tn_cell_writer_none(w);
     }
     const char *view = c->data + (size_t)i * 16;
     const int32_t size = (int32_t)tn_load_u32(view);
@@ -309,7 +314,7 @@ static bool put_items(const tn_arrow_column *c, int64_t from, int64_t n, tn_cell
 static bool put_list(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     if (!is_there(c, i)) {
-        return put_none(w);
+        return tn_cell_writer_none(w);
     }
     const int64_t from = whole_at(c, i);
     const int64_t to = whole_at(c, i + 1);
@@ -322,7 +327,7 @@ static bool put_list(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 static bool put_list_view(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     if (!is_there(c, i)) {
-        return put_none(w);
+        return tn_cell_writer_none(w);
     }
     const char *at = c->more + (size_t)i * c->width;
     const int64_t n = c->width == 4 ? (int32_t)tn_load_u32(at) : (int64_t)tn_load_u64(at);
@@ -331,7 +336,8 @@ static bool put_list_view(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 
 static bool put_fixed_list(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
-    return is_there(c, i) ? put_items(c, (c->offset + i) * c->width, c->width, w) : put_none(w);
+    return is_there(c, i) ? put_items(c, (c->offset + i) * c->width, c->width, w)
+                          : tn_cell_writer_none(w);
 }
 
 /* A code, negative where none can be. */
@@ -347,7 +353,7 @@ static int64_t code_at(const tn_arrow_column *c, int64_t i)
 static bool put_dictionary(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
     if (!is_there(c, i)) {
-        return put_none(w);
+        return tn_cell_writer_none(w);
     }
     const int64_t code = code_at(c->index, i);
     if (code < 0 || code >= c->of->length) {
