@@ -9,6 +9,7 @@
 #include "support/test.h"
 #include "train/config/run_bind.h"
 
+#include <math.h>
 #include <sys/stat.h>
 
 typedef struct fixture {
@@ -692,6 +693,89 @@ TEST_ON(fixture *f, values_of_a_mean_count_for_their_share)
     check_option(f, "train.value_sizes", "{a: 0.0625}");
     choose(f, LISTS(", pool: sqrtn}], model: {type: lr}, embedding: {pool: mean}}"), "", 0);
     check_option(f, "train.value_sizes", NULL);
+}
+
+/* ---- rows of length 1 ---- */
+
+#define UNIT_RULE "{type: adagrad, rowwise: true, lr: 0.3, n0: 10, l2: 0.02, grad_scale: sum}"
+
+/* 100 rows of `n` values whose squares sum to `square`; the last `single` rows have one value. */
+static void write_lengths(fixture *f, uint32_t n, double square, uint32_t single)
+{
+    tn_text t CLEANUP(tn_text_done) = {0};
+    for (uint32_t i = 0; i < 100; i++) {
+        const uint32_t words = i < 100 - single ? n : 1;
+        tn_text_addf(&t, "%u", i % 2);
+        for (uint32_t k = 0; k < words; k++) { /* squares of 1 : 3 */
+            const double part = words == 1 ? 1 : (k % 2 == 0 ? 0.5 : 1.5) / words;
+            tn_text_addf(&t, " %u:%.3g", (i + k) % 997, sqrt(square * part));
+        }
+        tn_text_adds(&t, "\n");
+    }
+    write_file(f, "rows", &t);
+}
+
+static void check_length(fixture *f, const char *model, const char *sizes, const char *sparse)
+{
+    char config[256];
+    (void)snprintf(config, sizeof config,
+                   "{data: {format: libsvm, train: '@/rows'}, model: {type: %s}}", model);
+    choose(f, config, "", 0);
+    check_option(f, "train.value_sizes", sizes);
+    check_option(f, "train.sparse", sparse);
+}
+
+TEST_ON(fixture *f, rows_of_length_one_have_a_rule_and_no_sizes)
+{
+    write_lengths(f, 60, 1, 0);
+    check_length(f, "lr", NULL, UNIT_RULE);
+    check_length(f, "fm", NULL, UNIT_RULE);
+    check_length(f, "widedeep", NULL, NULL); /* networks are no better by it */
+    write_lengths(f, 600, 1, 10);            /* however small the values are */
+    check_length(f, "lr", NULL, UNIT_RULE);
+    check_length(f, "widedeep", NULL, NULL);
+    choose(f, "{" SVM ", train: {epochs: 1, batch: 1}}", "", 0);
+    check_said(f, "chosen for rows whose values have squares that sum to 1: "
+                  "train.sparse=" UNIT_RULE);
+}
+
+TEST_ON(fixture *f, networks_keep_sizes_of_short_rows_of_length_one)
+{
+    tn_text t = {0};
+    for (uint32_t i = 0; i < 100; i++) { /* thirty frequent words, and a rare one */
+        tn_text_addf(&t, "%u %u:0.962", i % 2, 100 + i);
+        for (uint32_t k = 1; k <= 30; k++) {
+            tn_text_addf(&t, " %u:0.05", k);
+        }
+        tn_text_adds(&t, "\n");
+    }
+    write_file(f, "rows", &t);
+    tn_text_done(&t);
+    check_length(f, "widedeep", "{_: 0.0625}", NULL);
+    check_length(f, "lr", NULL, UNIT_RULE);
+}
+
+TEST_ON(fixture *f, rows_of_other_lengths_are_learned_as_ever)
+{
+    write_lengths(f, 60, 1.1, 0);
+    check_length(f, "lr", NULL, NULL);
+    write_lengths(f, 60, 0.9, 0);
+    check_length(f, "lr", NULL, NULL);
+    write_lengths(f, 60, 1, 11); /* a single value of 1 is the id of any row */
+    check_length(f, "lr", NULL, NULL);
+    write_lengths(f, 600, 0.9, 0);
+    check_length(f, "lr", "{_: 0.03125}", NULL);
+    write_lengths(f, 1, 1, 0);
+    check_length(f, "fm", NULL, NULL);
+}
+
+TEST_ON(fixture *f, rules_that_are_written_stay_for_rows_of_length_one)
+{
+    write_lengths(f, 60, 1, 0);
+    choose(f, "{" SVM ", train: {sparse: {lr: 0.5}}}", "", 0);
+    check_option(f, "train.sparse", "{lr: 0.5}");
+    choose(f, "{" SVM "}", "train: {epochs: 2, batch: 8}", 0); /* of a version that chose none */
+    check_option(f, "train.sparse", NULL);
 }
 
 /* ---- rates of vectors whose pairs add up ---- */

@@ -54,7 +54,9 @@ enum {
 
 #define PAIRED_VALUES 10. /* in a row: more of them want a smaller rate than RATE */
 #define RATE 0.1          /* the one of TN_ROW_RULE; measured: docs/models.md, Defaults */
-#define ORDERED 0.05      /* share of the labels' variance; mixed rows have about .001 */
+/* The rule for rows of length 1, as those of tf-idf are; measured: docs/models.md, Defaults */
+#define UNIT_RULE "{type: adagrad, rowwise: true, lr: 0.3, n0: 10, l2: 0.02, grad_scale: sum}"
+#define ORDERED 0.05 /* share of the labels' variance; mixed rows have about .001 */
 /* bytes of parsed rows in the window; fixed, so that no machine is another run */
 #define WINDOW_BYTES (1024. * 1048576)
 
@@ -693,6 +695,22 @@ static tn_status choose_rate(choosing *c, const char *input, tn_text *said, tn_e
     return TN_OK;
 }
 
+/* A model that adds up weights and pairs, and has no network. */
+static bool is_sum(const tn_run *run)
+{
+    const tn_model *model = run->model.choice->impl;
+    return model->linear || (model->keys_only && model->sums_pairs);
+}
+
+/* The score of a row of length 1 moves by no more than its weights do, so that steps need less
+ * damping; and a penalty weighs more where values are small. */
+static void choose_unit_rule(const choosing *c, tn_text *said)
+{
+    put(c, c->train, "sparse", tn_tree_read_flow(c->b->arena, UNIT_RULE, chosen_at.source));
+    tn_text_addf(said, "%schosen for rows whose values have squares that sum to 1: train.sparse=%s",
+                 said->size > 0 ? "\n" : "", UNIT_RULE);
+}
+
 /* Chooses what is open of the rules of rows. A checkpoint's run goes on by those that it had. */
 static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
 {
@@ -715,20 +733,21 @@ static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
     if (c->run->data.train.n == 0) {
         return TN_OK;
     }
-    if (input != NULL) {
-        TN_TRY(choose_rate(c, input, said, err));
-    }
     TN_TRY(has_sizes ? count_rows(c, err) : TN_OK);
     const tn_value_size_in in = {c->b->arena, c->schema, &c->run->data.train,
-                                 c->run->embedding.pool};
-    tn_tree *sizes = NULL;
+                                 c->run->embedding.pool, !is_sum(c->run)};
+    tn_value_size_found found = {.sizes = NULL};
     if (has_sizes && c->rows > 0 /* a pipe is read once */) {
-        TN_TRY(tn_value_size_look(&in, &sizes, said, err));
+        TN_TRY(tn_value_size_look(&in, &found, said, err));
     }
-    if (sizes != NULL) {
-        put(c, c->train, "value_sizes", sizes);
+    if (found.sizes != NULL) {
+        put(c, c->train, "value_sizes", found.sizes);
     }
-    return TN_OK;
+    if (found.unit_rows && is_sum(c->run)) {
+        choose_unit_rule(c, said);
+        return TN_OK;
+    }
+    return input != NULL ? choose_rate(c, input, said, err) : TN_OK;
 }
 
 /* ---- the whole ---- */

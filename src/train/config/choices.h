@@ -10,8 +10,11 @@
  *     data.shuffle: auto         65536 rows, or 262144 if that holds all of a pass; where they are
  *                                in the order of their labels as many as a gigabyte holds; with
  *                                loss pairwise 0, so that rows of a group stay together
- *     train.sparse               the usual rule, written for values x_j of the size that they have,
- *                                where that is 4 or more; embedding.init likewise
+ *     train.value_sizes          the sizes of values x_j that are not about 1, but for rows
+ *                                of length 1 (tf-idf) that have many values
+ *     train.sparse               lr, fm, fwfm on rows of length 1: larger steps, less L2, no sizes;
+ *                                else a smaller rate of vectors whose pairs of more than 10 values
+ *                                add up
  *     transform: quantiles       bounds of buckets, from the first 262,144 rows of data.train; 20,
  *                                of fewer than 4,000 rows one for 200, but at least 5
  *     as: value                  the same buckets, in models without a numeric input

@@ -1,4 +1,4 @@
-/* value_size_look.c - means of squares of x_j by slot and by key, over the first rows. */
+/* value_size_look.c - means of squares of x_j by slot, by key and by row, over the first rows. */
 #include "train/config/value_size_look.h"
 
 #include "base/core/arena.h"
@@ -26,9 +26,13 @@ enum {
     X_OFTEN = 10, /* with fewer values the size of a key's is not known */
     X_LARGE = 2,  /* powers of two of sizes from which on rates for values of 1 do not serve */
     X_SMALL = -4,
-    X_APART = 3,      /* powers of two between sizes that one rate does not serve */
-    X_POWER_MAX = 49, /* within what the option takes */
+    X_APART = 3,       /* powers of two between sizes that one rate does not serve */
+    X_POWER_MAX = 49,  /* within what the option takes */
+    UNIT_VALUES = 128, /* mean of a row of length 1: with more, sizes make steps too large */
 };
+
+#define UNIT_SLACK 0.05 /* of the squared length of a row: values may have been rounded */
+#define UNIT_SHARE 0.9  /* of the rows that have values; a text of one word tells nothing */
 
 typedef struct x_sums {
     double n, squares;
@@ -53,7 +57,9 @@ typedef struct x_look {
     double largest;
     bool has_mean;
     uint64_t rows;
-    x_of_key key[X_KEYS]; /* by hash; n 0: free */
+    uint64_t values;
+    uint64_t filled, unit; /* rows that have values; those of several whose squares sum to 1 */
+    x_of_key key[X_KEYS];  /* by hash; n 0: free */
 } x_look;
 
 static void add_sums(x_sums *to, const x_sums *from)
@@ -62,7 +68,8 @@ static void add_sums(x_sums *to, const x_sums *from)
     to->squares += from->squares;
 }
 
-static void add_entry(x_look *l, const tn_entry *e)
+/* Returns the square of the value. */
+static double add_entry(x_look *l, const tn_entry *e)
 {
     const x_slot *slot = &l->slot[e->slot];
     const double size = fabs((double)e->value) / (slot->is_mean ? slot->n_row : 1);
@@ -75,6 +82,7 @@ static void add_entry(x_look *l, const tn_entry *e)
     const bool is_its_place = k->key == e->key && k->slot == e->slot;
     add_sums(is_its_place ? &k->sums : &l->slot[e->slot].passed, &x);
     l->largest = fmax(l->largest, size);
+    return x.squares;
 }
 
 /* The root of the mean square as a power of two: 3 of 8. */
@@ -155,9 +163,13 @@ static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
         for (uint32_t i = first; i < end; i++) {
             l->slot[rows->entry[i].slot].n_row++;
         }
+        double squares = 0;
         for (uint32_t i = first; i < end; i++) {
-            add_entry(l, &rows->entry[i]);
+            squares += add_entry(l, &rows->entry[i]);
         }
+        l->values += end - first;
+        l->filled += end > first;
+        l->unit += end > first + 1 && fabs(squares - 1) < UNIT_SLACK;
         for (uint32_t i = first; i < end; i++) {
             l->slot[rows->entry[i].slot].n_row = 0;
         }
@@ -196,7 +208,22 @@ bool tn_pool_is_mean(const tn_slot_opts *slot, const tn_tree *pool)
     return own != NULL && own->kind == TN_TREE_SCALAR && strcmp(own->text, "mean") == 0;
 }
 
-tn_status tn_value_size_look(const tn_value_size_in *in, tn_tree **out, tn_text *said,
+/* Sets the sizes of *out where values are not about 1. */
+static void find_sizes(const tn_value_size_in *in, const x_look *l, tn_value_size_found *out,
+                       tn_text *said)
+{
+    tn_tree *sizes = tn_tree_new(in->arena, TN_TREE_MAP, chosen_at);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < in->schema->n_slots; i++) {
+        n += size_slot(in, l, i, sizes);
+    }
+    if (n > 0) {
+        out->sizes = sizes;
+        say_sizes(l, n, sizes, said);
+    }
+}
+
+tn_status tn_value_size_look(const tn_value_size_in *in, tn_value_size_found *out, tn_text *said,
                              tn_error *err)
 {
     x_look *l = TN_NEW(in->arena, x_look);
@@ -212,14 +239,9 @@ tn_status tn_value_size_look(const tn_value_size_in *in, tn_tree **out, tn_text 
     if (status != TN_OK && status != TN_END) {
         return status;
     }
-    tn_tree *sizes = tn_tree_new(in->arena, TN_TREE_MAP, chosen_at);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < in->schema->n_slots; i++) {
-        n += size_slot(in, l, i, sizes);
-    }
-    if (n > 0) {
-        *out = sizes;
-        say_sizes(l, n, sizes, said);
+    out->unit_rows = l->filled > 0 && (double)l->unit >= UNIT_SHARE * (double)l->filled;
+    if (!out->unit_rows || (in->of_unit_rows && l->values <= UNIT_VALUES * l->filled)) {
+        find_sizes(in, l, out, said);
     }
     return TN_OK;
 }
