@@ -10,6 +10,7 @@
 #               TensorFlow, safetensors, TensorBoard, where those are installed
 # make packages build/packages: Debian packages and a .tar.gz that may be unpacked anywhere
 # make wheel    build/wheel/dist: the wheel of the Python package and its source distribution
+# make test-python   the tests of the Python package with the newest numpy, pandas, pyarrow, polars, DuckDB and scikit-learn from PyPI, in build/python
 # make claims   the figures of quality that README and docs state, found again; DATA=/data holds public sets
 # make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io, src/ps and src/cluster
 #
@@ -18,7 +19,7 @@
 # JOBS=3 three at a time.
 JOBS = 2
 
-.PHONY: all run test check docs way bench fuzz nightly interop packages wheel claims analyze clean
+.PHONY: all run test test-python check docs way bench fuzz nightly interop packages wheel claims analyze clean
 all: build
 
 .PHONY: build
@@ -36,6 +37,9 @@ test:
 	@.ci/install test
 	@.ci/build $(tree)
 	@ctest --test-dir build/$(tree) --output-on-failure --no-tests=error -j $(JOBS) $${TESTS:+-R "$$TESTS"} $${WITHOUT:+-LE "$$WITHOUT"} </dev/null
+
+test-python: build
+	@python/test.sh
 
 quick_rooms = base config dict io nn ps models metrics extra
 check:
