@@ -413,6 +413,24 @@ TEST(runs_are_read_from_any_row_on)
     assert_table(&t, "a: 0: 'x' | 1: - | 2: - | 3: - | 4: - | 5: 'yz'");
 }
 
+TEST(runs_are_read_backwards_where_lists_overlap)
+{
+    table t;
+    table_open(&t, 3);
+    struct ArrowSchema *s = kit_schema_child(&t.schema, "+vl", "a");
+    s = kit_schema_child(s, "+r", "item");
+    (void)kit_schema_child(s, "i", "run_ends");
+    (void)kit_schema_child(s, "C", "values");
+    struct ArrowArray *a = kit_child(&t.batch, 3, NULL);
+    kit_buffer(a, (const int32_t[]){3, 0, 1}, 12);
+    kit_buffer(a, (const int32_t[]){2, 2, 3}, 12);
+    a = kit_child(a, 5, NULL);
+    a->n_buffers = 0;
+    kit_buffer(kit_child(a, 3, NULL), (const int32_t[]){1, 3, 5}, 12);
+    kit_buffer(kit_child(a, 3, NULL), "\1\2\3", 3);
+    assert_table(&t, "a: 0: [3 3] | 1: [1 2] | 2: [2 2 3]");
+}
+
 /* ---- slices ---- */
 
 TEST(offsets_of_a_batch_and_of_its_columns_add_up)
@@ -724,6 +742,17 @@ TEST(lists_beyond_their_items_are_refused)
     assert_list_refused("+vL", (const int64_t[]){3}, (const int64_t[]){0}, 8, 2, all);
     assert_list_refused("+w:3", NULL, NULL, 0, 2,
                         "error: column 'a' has an array of 2 values, expected 3");
+}
+
+TEST(items_before_a_slice_of_lists_count_too)
+{
+    table t;
+    table_open(&t, 1);
+    (void)kit_schema_child(kit_schema_child(&t.schema, "+w:2", "a"), "c", "item");
+    struct ArrowArray *a = kit_child(&t.batch, 1, NULL);
+    a->offset = 2;
+    kit_buffer(kit_child(a, 5, NULL), "12345", 5);
+    assert_refused(&t, "column 'a' has an array of 5 values, expected 6");
 }
 
 TEST(codes_that_no_dictionary_has_are_refused)

@@ -214,6 +214,43 @@ TEST(faults_of_a_stream_are_told_in_its_words)
     }
 }
 
+/* A batch of 1000 bytes a row, whose last row has a code that no dictionary has. */
+static int open_late_fault(void *arg, struct ArrowArrayStream *out, char *why)
+{
+    static char text[ROWS_MAX * 1000];
+    static int8_t code[ROWS_MAX];
+    program *p = arg;
+    why[0] = '\0'; /* there is a stream */
+    code[ROWS_MAX - 1] = 1;
+    kit_schema(&p->stream.schema, "+s", "");
+    (void)kit_schema_child(&p->stream.schema, "w:1000", "t");
+    (void)kit_schema_dictionary(kit_schema_child(&p->stream.schema, "c", "d"), "n");
+    kit_array(&p->stream.batch[0], ROWS_MAX, NULL);
+    kit_buffer(kit_child(&p->stream.batch[0], ROWS_MAX, NULL), text, sizeof text);
+    struct ArrowArray *codes = kit_child(&p->stream.batch[0], ROWS_MAX, NULL);
+    kit_buffer(codes, code, sizeof code);
+    (void)kit_dictionary(codes, 1, NULL);
+    p->stream.n = 1;
+    kit_stream_open(out, &p->stream);
+    return 0;
+}
+
+TEST(a_large_batch_is_converted_in_pieces)
+{
+    program p = {.rows = 0};
+    tn_arrow_source *source = NULL;
+    tn_text bytes = {0};
+    tn_error err = {0};
+    const tn_arrow_source_opts opts = {.name = "train", .open = open_late_fault, .arg = &p};
+    assert_ok(tn_arrow_source_new(&source, &opts, &err), err.text);
+    assert_int_equal(read_all(source, SIZE_MAX, &bytes, &err), TN_E_DATA);
+    assert_says(err.text, "memory:train: row 1999: error: column 'd' has code 1");
+    assert_true(bytes.size > 1500000); /* all but the piece of the fault came before it */
+    assert_int_equal(kit_live, 0);
+    tn_text_done(&bytes);
+    tn_arrow_source_free(source);
+}
+
 TEST(a_stop_ends_a_pass_between_batches)
 {
     const atomic_bool stop = true;
