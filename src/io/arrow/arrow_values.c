@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* A kind, and what comes before the bytes of a text or the items of a list. */
-enum { NUMBER_BYTES = 9, TEXT_HEAD = 5, LIST_HEAD = 9 };
+enum { TEXT_HEAD = 5, LIST_HEAD = 9 };
 
 typedef bool put_function(tn_arrow_column *c, int64_t i, tn_cell_writer *w);
 
@@ -44,25 +44,15 @@ static bool is_there(const tn_arrow_column *c, int64_t i)
     return c->valid == NULL || (c->valid[bit / 8] >> (bit % 8) & 1) != 0;
 }
 
-static bool put_8(tn_cell_writer *w, tn_arrow_cell_kind kind, const void *value)
+/* A number of 4 or 8 bytes. */
+static bool put_number(tn_cell_writer *w, tn_arrow_cell_kind kind, const void *value, size_t bytes)
 {
-    if (!tn_cell_writer_has(w, NUMBER_BYTES)) {
+    if (!tn_cell_writer_has(w, 1 + bytes)) {
         return false;
     }
     w->at[0] = (char)kind;
-    memcpy(w->at + 1, value, 8);
-    w->at += NUMBER_BYTES;
-    return true;
-}
-
-static bool put_single_cell(tn_cell_writer *w, float value)
-{
-    if (!tn_cell_writer_has(w, NUMBER_BYTES)) {
-        return false;
-    }
-    w->at[0] = TN_CELL_SINGLE;
-    memcpy(w->at + 1, &value, sizeof value);
-    w->at += 1 + sizeof value;
+    memcpy(w->at + 1, value, bytes);
+    w->at += 1 + bytes;
     return true;
 }
 
@@ -106,7 +96,7 @@ static bool put_text_cell(tn_cell_writer *w, const char *text, size_t size)
         }                                                                                          \
         memcpy(&value, c->data + (size_t)i * sizeof value, sizeof value);                          \
         const int64_t whole = (int64_t)value;                                                      \
-        return put_8(w, TN_CELL_INT, &whole);                                                      \
+        return put_number(w, TN_CELL_INT, &whole, sizeof whole);                                   \
     }
 PUT_INT(int8, int8_t)
 PUT_INT(int16, int16_t)
@@ -123,7 +113,7 @@ static bool put_uint64(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
         return tn_cell_writer_none(w);
     }
     const uint64_t value = tn_load_u64(c->data + (size_t)i * 8);
-    return value <= INT64_MAX ? put_8(w, TN_CELL_INT, &value)
+    return value <= INT64_MAX ? put_number(w, TN_CELL_INT, &value, sizeof value)
                               : put_text_cell(w, text, tn_arrow_write_u64(text, value));
 }
 
@@ -141,19 +131,22 @@ static float half_of(uint16_t half)
 
 static bool put_half(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
-    return is_there(c, i) ? put_single_cell(w, half_of(tn_load_u16(c->data + (size_t)i * 2)))
-                          : tn_cell_writer_none(w);
+    if (!is_there(c, i)) {
+        return tn_cell_writer_none(w);
+    }
+    const float value = half_of(tn_load_u16(c->data + (size_t)i * 2));
+    return put_number(w, TN_CELL_SINGLE, &value, sizeof value);
 }
 
 static bool put_single(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
-    return is_there(c, i) ? put_single_cell(w, tn_load_f32(c->data + (size_t)i * 4))
+    return is_there(c, i) ? put_number(w, TN_CELL_SINGLE, c->data + (size_t)i * 4, 4)
                           : tn_cell_writer_none(w);
 }
 
 static bool put_real(tn_arrow_column *c, int64_t i, tn_cell_writer *w)
 {
-    return is_there(c, i) ? put_8(w, TN_CELL_REAL, c->data + (size_t)i * 8)
+    return is_there(c, i) ? put_number(w, TN_CELL_REAL, c->data + (size_t)i * 8, 8)
                           : tn_cell_writer_none(w);
 }
 
