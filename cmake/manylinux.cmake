@@ -6,3 +6,6 @@ execute_process(COMMAND ${Python3_EXECUTABLE} -c "import os, ziglang; print(os.p
 set(CMAKE_C_COMPILER ${zig} cc -target x86_64-linux-gnu.2.28)
 set(CMAKE_LIBRARY_ARCHITECTURE x86_64-linux-gnu)
 set(CMAKE_C_FLAGS_INIT "-idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu")
+# gcc's runtime, which is many small objects: zig's is one, and brings its own memcpy, which is slow, where any function of it is wanted.
+execute_process(COMMAND gcc -print-libgcc-file-name OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+set(CMAKE_C_STANDARD_LIBRARIES_INIT ${runtime})
