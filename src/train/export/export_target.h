@@ -14,9 +14,8 @@
  * A reader that looks for EXPORT.json finds all of an export or none. One that is there already and
  * whole is left as it is. What was sent stays in the local folder, since deltas are made of it,
  * until a later export holds all rows (prune); what is gone is fetched back. With a folder in place
- * of a URI `folder` is that one, and nothing is sent or removed. One thread at a time.
- *
- * Who sends is the row of uploads.def, at most one, of src/extra.
+ * of a URI `folder` is that one, and nothing is sent or removed. The row of uploads.def, if any,
+ * sends the files. One thread at a time.
  */
 #pragma once
 
