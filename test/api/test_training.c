@@ -2,8 +2,12 @@
 #include "support/test.h"
 
 #include "api/tnet_train.h"
+#include "base/thread/threads.h"
+#include "support/arrow_kit.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -359,4 +363,144 @@ TEST(wrong_calls_are_refused)
     tnet_run_stop(NULL);
     tnet_text_free(NULL);
     assert_int_equal(tnet_train_abi(), TNET_TRAIN_ABI);
+}
+
+/* ---- rows in memory ---- */
+
+typedef struct frame {
+    uint32_t from, to;
+    kit_stream stream;
+} frame;
+
+/* The rows of write_rows, of columns label, u and p. */
+static int open_frame(void *arg, struct ArrowArrayStream *out, char *why)
+{
+    frame *f = arg;
+    const uint32_t n = f->to - f->from;
+    int64_t *label = calloc(n, sizeof *label);
+    int32_t *end = calloc(n + 1, sizeof *end);
+    double *p = calloc(n, sizeof *p);
+    char *text = calloc(n, 16);
+    (void)why;
+    assert_true(label != NULL && end != NULL && p != NULL && text != NULL);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t row = f->from + i;
+        const uint32_t u = row * 7919 % 97;
+        label[i] = (row * 31 + u * u) % 11 < u % 7;
+        p[i] = row % 13 + .5;
+        end[i + 1] = end[i] + snprintf(text + end[i], 16, "user %u", u);
+    }
+    f->stream.n = 1;
+    f->stream.at = 0;
+    kit_schema(&f->stream.schema, "+s", "");
+    (void)kit_schema_child(&f->stream.schema, "l", "label");
+    (void)kit_schema_child(&f->stream.schema, "u", "u");
+    (void)kit_schema_child(&f->stream.schema, "g", "p");
+    struct ArrowArray *batch = &f->stream.batch[0];
+    kit_array(batch, n, NULL);
+    kit_buffer(kit_child(batch, n, NULL), label, n * sizeof *label);
+    struct ArrowArray *texts = kit_child(batch, n, NULL);
+    kit_buffer(texts, end, (n + 1) * sizeof *end);
+    kit_buffer(texts, text, (size_t)end[n]);
+    kit_buffer(kit_child(batch, n, NULL), p, n * sizeof *p);
+    kit_stream_open(out, &f->stream);
+    free(label);
+    free(end);
+    free(p);
+    free(text);
+    return 0;
+}
+
+static void learn_frame(kit *k, int once, char id[33])
+{
+    tnet_error err = {0};
+    frame train_rows = {.to = TRAIN_ROWS};
+    frame valid_rows = {.from = TRAIN_ROWS, .to = TRAIN_ROWS + VALID_ROWS};
+    const tnet_stream streams[] = {
+        {.size = sizeof streams[0], .open = open_frame, .arg = &train_rows, .once = once},
+        {.size = sizeof streams[0], .open = open_frame, .arg = &valid_rows}};
+    const tnet_run_opts opts = {
+        .size = sizeof opts,
+        .config = "slots: [{name: u, type: str}, {name: p, type: float}]\n"
+                  "model: {type: deepfm, hidden: [8]}\n",
+    };
+    tnet_run *run = NULL;
+    fail_if(tnet_run_new(&opts, &run, &err) != 0, "%s", err.text);
+    assert_int_equal(tnet_run_data(run, TNET_TRAIN, &streams[0], &err), 0);
+    assert_int_equal(tnet_run_data(run, TNET_VALID, &streams[1], &err), 0);
+    train(run);
+    k->n_scores = 0;
+    fail_if(tnet_run_predict(run, &streams[1], add_scores, k, &err) != 0, "%s", err.text);
+    assert_int_equal(k->n_scores, VALID_ROWS);
+    take_id(run, k, id);
+    tnet_run_free(run);
+    assert_int_equal(kit_live, 0);
+}
+
+TEST(rows_in_memory_make_the_model_of_the_same_file)
+{
+    OPEN(kit, k, "");
+    char id[3][33];
+    tnet_run *run = run_of(&k, NULL, 0);
+    train(run);
+    take_id(run, &k, id[0]);
+    tnet_run_free(run);
+    learn_frame(&k, 0, id[1]);
+    learn_frame(&k, 1, id[2]);
+    assert_string_equal(id[0], id[1]);
+    assert_string_equal(id[0], id[2]);
+}
+
+/* ---- the process ---- */
+
+typedef struct surroundings {
+    struct rlimit files;
+    void (*on[3])(int);
+    char dir[4096];
+    off_t printed;
+    unsigned mode;
+} surroundings;
+
+static surroundings look_around(int printed)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGPIPE};
+    surroundings s;
+    memset(&s, 0, sizeof s);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &s.files), 0);
+    for (size_t i = 0; i < 3; i++) {
+        struct sigaction action;
+        assert_int_equal(sigaction(signals[i], NULL, &action), 0);
+        s.on[i] = action.sa_handler;
+    }
+    assert_non_null(getcwd(s.dir, sizeof s.dir));
+    s.printed = lseek(printed, 0, SEEK_END);
+    s.mode = (unsigned)(tn_flush_denormals() & 0xffc0); /* without the flags of what happened */
+    tn_float_mode_set(s.mode | 0x1f80);
+    return s;
+}
+
+TEST(the_process_stays_as_it_was_and_nothing_is_printed)
+{
+    OPEN(kit, k, "log: {level: debug}\n");
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/printed", k.dir);
+    FILE *to = fopen(path, "w");
+    assert_non_null(to);
+    (void)fflush(stdout);
+    (void)fflush(stderr);
+    const int out = dup(STDOUT_FILENO);
+    const int err = dup(STDERR_FILENO);
+    assert_true(out >= 0 && err >= 0 && dup2(fileno(to), STDOUT_FILENO) >= 0 &&
+                dup2(fileno(to), STDERR_FILENO) >= 0);
+    const surroundings before = look_around(fileno(to));
+    tnet_run *run = run_of(&k, NULL, 0);
+    train(run);
+    tnet_run_free(run);
+    const surroundings after = look_around(fileno(to));
+    (void)dup2(out, STDOUT_FILENO);
+    (void)dup2(err, STDERR_FILENO);
+    (void)close(out);
+    (void)close(err);
+    (void)fclose(to);
+    assert_memory_equal(&before, &after, sizeof before);
 }
