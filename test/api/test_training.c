@@ -373,6 +373,7 @@ typedef struct frame {
 } frame;
 
 /* The rows of write_rows, of columns label, u and p. */
+// NOLINTNEXTLINE(readability-non-const-parameter): as tnet_stream has it
 static int open_frame(void *arg, struct ArrowArrayStream *out, char *why)
 {
     frame *f = arg;
