@@ -1,6 +1,8 @@
 /* step_forecast.c - the row of forecast_kinds.def, and when it is asked. */
 #include "train/report/step_forecast.h"
 
+#include <stddef.h>
+
 enum { PACED_STEPS = 16 }; /* steps of a run after which it makes its own forecast */
 #define PACED_S 0.1        /* seconds of a run before it makes its own forecast */
 
