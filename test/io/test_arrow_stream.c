@@ -3,6 +3,8 @@
 
 #include "base/core/embedder.h"
 #include "base/core/stop.h"
+#include "io/read/row_scan.h"
+#include "io/setup.h"
 #include "support/arrow_kit.h"
 #include "support/test.h"
 
@@ -290,4 +292,44 @@ TEST(memory_that_runs_out_in_a_pass_is_reported)
         }
         assert_true(nth > 5);
     }
+}
+
+TEST(rows_are_counted_without_a_look_at_them)
+{
+    for (int once = 0; once < 2; once++) {
+        program p = {.rows = ROWS_MAX};
+        uint64_t rows = 0;
+        tn_error err = {0};
+        tn_text bytes CLEANUP(tn_text_done) = {0};
+        tn_arrow_source *source = new_source(&p, once != 0);
+        const tn_producer producer = tn_arrow_source_producer(source);
+        for (int again = 0; again < 2; again++) {
+            assert_ok(producer.count(producer.arg, &rows, &err), err.text);
+            assert_int_equal(rows, BATCHES * ROWS_MAX);
+        }
+        assert_int_equal(p.opened, 1);
+        assert_ok(read_all(source, SIZE_MAX, &bytes, &err), err.text);
+        assert_all_rows(&bytes, (uint64_t)BATCHES * ROWS_MAX);
+        assert_int_equal(p.opened, once ? 1 : 2);
+        tn_arrow_source_free(source);
+        assert_int_equal(kit_live, 0);
+    }
+}
+
+TEST(an_estimate_of_many_rows_has_their_number)
+{
+    program p = {.rows = ROWS_MAX}; /* 2 MB a batch: more than the block that is looked at */
+    double rows = 0;
+    tn_error err = {0};
+    OPEN(setup, s, "{data: {format: csv, label: none}, slots: [{name: t, type: str}]}");
+    tn_arrow_source *source = new_source(&p, false);
+    const tn_producers producers = {.producer = {tn_arrow_source_producer(source)}, .n = 1};
+    const tn_embedder mine = {.producers = &producers};
+    const tn_strs paths = {1, (const char *const[]){"memory:train"}};
+    (void)tn_embedder_enter(&mine);
+    assert_ok(tn_row_scan_estimate(&paths, s.schema, 1, &rows, &err), err.text);
+    (void)tn_embedder_enter(NULL);
+    assert_int_equal((int)(rows + .5), BATCHES * ROWS_MAX);
+    tn_arrow_source_free(source);
+    assert_int_equal(kit_live, 0);
 }

@@ -30,6 +30,8 @@ struct tn_arrow_source {
     tn_error fault; /* the failure of reading it */
     tn_file *file;
     tn_map map;
+    bool is_counted;
+    uint64_t rows; /* of every pass */
 };
 
 /* One pass: over a stream, or over the file that a stream was written to. */
@@ -223,6 +225,8 @@ static tn_status write_all(tn_arrow_source *s, pass *p, tn_error *err)
         TN_TRY(tn_file_write(s->file, p->data, p->size, err));
         TN_TRY(make_piece(p, err));
     }
+    s->rows = p->number;
+    s->is_counted = true;
     return tn_file_map(&s->map, s->file, err);
 }
 
@@ -244,6 +248,38 @@ static tn_status read_once(tn_arrow_source *s, pass *p, tn_error *err)
     p->size = s->map.size;
     p->at = 0;
     return TN_OK;
+}
+
+/* Adds up the lengths of the batches, whose rows are not looked at. */
+static tn_status count_stream(tn_arrow_source *s, pass *p, tn_error *err)
+{
+    uint64_t rows = 0;
+    TN_TRY(open_stream(p, err));
+    tn_status status = TN_OK;
+    while ((status = pull_batch(p, err)) == TN_OK) {
+        rows += (uint64_t)p->batch.length;
+        release_batch(p);
+    }
+    s->is_counted = status == TN_END;
+    s->rows = rows;
+    return status == TN_END ? TN_OK : status;
+}
+
+static tn_status count_rows(void *arg, uint64_t *rows, tn_error *err)
+{
+    tn_arrow_source *s = arg;
+    pass *p = NULL;
+    tn_status status = TN_OK;
+    TN_TRY(TN_ALLOC(p, 1, "a pass over a program's data", err));
+    p->source = s;
+    pthread_mutex_lock(&s->lock);
+    if (!s->is_counted) {
+        status = s->opts.once ? read_once(s, p, err) : count_stream(s, p, err);
+    }
+    *rows = s->rows;
+    pthread_mutex_unlock(&s->lock);
+    close_pass(p);
+    return status;
 }
 
 static tn_status open_pass(void *arg, void **out, tn_error *err)
@@ -303,5 +339,6 @@ tn_producer tn_arrow_source_producer(tn_arrow_source *source)
                          .arg = source,
                          .open = open_pass,
                          .read = read_pass,
-                         .close = close_pass};
+                         .close = close_pass,
+                         .count = count_rows};
 }

@@ -11,6 +11,7 @@
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
+#include "io/source/producer.h"
 
 #include <math.h>
 #include <string.h>
@@ -249,15 +250,36 @@ static double order_of(const probe *p)
     return within > 0 ? (p->squares - p->clicks * p->clicks / p->n) / within : 0;
 }
 
+/* Counts the rows in memory. *known false: some data are files, or cannot be counted alone. */
+static tn_status count_in_memory(const probe *p, double *rows, bool *known, tn_error *err)
+{
+    *known = true;
+    *rows = 0;
+    for (uint32_t i = 0; i < p->files->n && *known; i++) {
+        const tn_file_entry *file = &p->files->file[i];
+        const tn_producer *producer = file->in_memory ? tn_producer_of(file->path) : NULL;
+        uint64_t n = 0;
+        *known = producer != NULL && producer->count != NULL;
+        if (*known) {
+            TN_TRY(producer->count(producer->arg, &n, err));
+        }
+        *rows += (double)n;
+    }
+    return TN_OK;
+}
+
 static tn_status estimate(probe *p, uint32_t most, tn_row_sample *out, tn_error *err)
 {
+    double counted = 0;
+    bool known = false;
     *out = (tn_row_sample){.rows = -1};
+    TN_TRY(count_in_memory(p, &counted, &known, err));
     for (uint32_t i = 0; i < p->files->n; i++) {
         const tn_file_entry *file = &p->files->file[i];
         if (file->size == UINT64_MAX && !file->in_memory) {
             return TN_OK;
         }
-        most = file->in_memory ? UINT32_MAX : most; /* rows in memory are counted, all of them */
+        most = file->in_memory && !known ? UINT32_MAX : most; /* then all of them are looked at */
     }
     TN_TRY(tn_block_reader_new(&p->reader, p->schema, p->files, NULL, err));
     TN_TRY(tn_rows_new(&p->rows, p->schema, 0, err));
@@ -266,7 +288,9 @@ static tn_status estimate(probe *p, uint32_t most, tn_row_sample *out, tn_error 
     if (!whole) {
         sample_parts(p, most);
     }
-    const double times = whole ? 1 : p->taken > 0 ? (double)p->files->bytes / p->taken : 0;
+    const double of_files = p->taken > 0 ? (double)p->files->bytes / p->taken : 0;
+    const double of_memory = p->n > 0 ? counted / p->n : 0;
+    const double times = whole ? 1 : known ? of_memory : of_files;
     *out = (tn_row_sample){.rows = p->kept * times,
                            .all = p->n * times,
                            .row_bytes = p->bytes / fmax(1, p->n),

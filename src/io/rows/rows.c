@@ -54,6 +54,11 @@ static bool rows_grow_entries(tn_rows *rows, uint32_t need)
                       &capacity)) {
         return false;
     }
+    if ((p->keep & TN_ROWS_REALS) != 0 &&
+        !tn_rows_grow(&rows->real, rows->n_entries, need + s->n_slots, sizeof *rows->real,
+                      &p->reals_max)) {
+        return false;
+    }
     bool grown = tn_rows_grow(&rows->entry, rows->n_entries, need + s->n_slots, sizeof *rows->entry,
                               &p->entries_max);
     p->entries_end = grown ? rows->n_entries + need : p->entries_end;
@@ -198,6 +203,7 @@ void tn_rows_free(tn_rows *rows)
     tn_free(rows->text);
     tn_free(rows->token);
     tn_free(rows->numeric_token);
+    tn_free(rows->real);
     tn_free(rows);
 }
 
@@ -471,6 +477,9 @@ static void keep_values(tn_rows *rows)
         if (rows->token != NULL) {
             rows->token[to] = rows->token[i];
         }
+        if (rows->real != NULL) {
+            rows->real[to] = rows->real[i];
+        }
         to++;
     }
     rows->n_entries = to;
@@ -487,6 +496,9 @@ static void fill_absent(tn_rows *rows)
         }
         if (rows->token != NULL) {
             rows->token[rows->n_entries] = (tn_token){0, TN_TOKEN_NONE};
+        }
+        if (rows->real != NULL) {
+            rows->real[rows->n_entries] = (double)NAN;
         }
         rows->entry[rows->n_entries++] = (tn_entry){tn_key_of(nothing, s->slot[k]->salt), k, 1.0F};
     }

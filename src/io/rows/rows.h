@@ -83,6 +83,8 @@ typedef struct tn_rows {
     uint32_t text_size;
     tn_token *token;         /* n_entries: the text each came from; NULL unless signs are kept */
     tn_token *numeric_token; /* n * n_numeric, likewise */
+    double *real;            /* n_entries: the number that a key was made of, NAN of any other;
+                                NULL unless TN_ROWS_REALS are kept */
     uint64_t duplicate_key;  /* tf.Example: names that came twice */
     struct rows_private *private; /* io/rows/rows_parsing.h */
 } tn_rows;
@@ -91,6 +93,7 @@ enum {
     TN_ROWS_IDS = 1,   /* keep record ids; else tn_rows_id does nothing */
     TN_ROWS_SIGNS = 2, /* and the text of every token, so that rows can be written again */
     TN_ROWS_BARE = 4,  /* may come without entries; see tn_bare */
+    TN_ROWS_REALS = 8, /* keep the numbers of slots that make keys of them */
 };
 /* Makes an empty block. `schema` must outlive it; `keep` is TN_ROWS_x or 0. On failure *out is
  * NULL. */

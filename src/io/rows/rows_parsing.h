@@ -43,6 +43,7 @@ struct rows_private {
     uint32_t keep;
     uint32_t rows_max;
     uint32_t entries_max;
+    uint32_t reals_max;
     uint32_t numeric_max; /* rows whose numbers have room */
     uint32_t text_max;
     uint32_t entries_end; /* end of room for tokens of the open row; absent keys follow */

@@ -168,6 +168,9 @@ static inline tn_fault add_key(tn_rows *rows, const tn_slot_spec *spec, uint64_t
     }
     rows->entry[n] = (tn_entry){tn_key_of(sign, spec->salt), spec->slot, x};
     rows->n_entries = n + 1;
+    if (rows->real != NULL) {
+        rows->real[n] = (double)NAN;
+    }
     return TN_FAULT_NONE;
 }
 
@@ -175,9 +178,15 @@ static inline tn_fault add_key(tn_rows *rows, const tn_slot_spec *spec, uint64_t
 static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double v, source from)
 {
     if (spec->as == TN_AS_KEY) {
-        return tn_transform_takes(&spec->transform, v)
-                   ? add_key(rows, spec, tn_transform_sign(&spec->transform, v), 1, from)
-                   : TN_FAULT_DATE;
+        const uint32_t n = rows->n_entries;
+        const tn_fault fault =
+            tn_transform_takes(&spec->transform, v)
+                ? add_key(rows, spec, tn_transform_sign(&spec->transform, v), 1, from)
+                : TN_FAULT_DATE;
+        if (rows->real != NULL && rows->n_entries > n) {
+            rows->real[n] = v;
+        }
+        return fault;
     }
     uint32_t *seen = &rows->private->seen[spec - rows->schema->spec];
     if (*seen == rows->private->serial) {

@@ -29,6 +29,8 @@ typedef struct tn_producer {
     /* Makes at least 1 byte and at most `size`; *n 0: the end. */
     tn_status (*read)(void *pass, void *data, size_t size, size_t *n, tn_error *err);
     void (*close)(void *pass); /* also of a pass that has failed */
+    /* Counts the rows of a pass; NULL: a pass counts them. */
+    tn_status (*count)(void *arg, uint64_t *rows, tn_error *err);
 } tn_producer;
 
 enum { TN_PRODUCERS_MAX = 8 };

@@ -449,11 +449,9 @@ static tn_status look_at(void *ctx, const tn_row_scan_block *block, tn_error *er
     (void)err;
     for (uint32_t r = 0; r < rows->n; r++) {
         for (uint32_t i = rows->row[r].first; i < tn_rows_end_of(rows, r); i++) {
-            const tn_token token = rows->token[i];
-            double value = 0;
-            if (token.size != TN_TOKEN_NONE &&
-                tn_read_f64(rows->text + token.at, token.size, &value) == TN_NUM_OK) {
-                tn_numbers_add(&l->numbers[rows->entry[i].slot], value, rows->row[r].weight);
+            if (!isnan(rows->real[i])) {
+                tn_numbers_add(&l->numbers[rows->entry[i].slot], rows->real[i],
+                               rows->row[r].weight);
             }
         }
     }
@@ -481,7 +479,7 @@ static tn_status look_at_numbers(const choosing *c, look *l, tn_error *err)
         l->numbers[i].sample_max = tn_numbers_max(l->schema->n_slots);
     }
     const tn_row_scan_visitor visitor = {.ctx = l, .block = look_at, .fault = note_fault};
-    const tn_row_scan_in in = {.schema = l->schema, .paths = &data.train, .keep = TN_ROWS_SIGNS};
+    const tn_row_scan_in in = {.schema = l->schema, .paths = &data.train, .keep = TN_ROWS_REALS};
     tn_row_scan_counts counts;
     tn_status status = tn_row_scan_run(&in, &visitor, &counts, err);
     return status == TN_END ? TN_OK : status;
