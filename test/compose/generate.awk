@@ -349,6 +349,33 @@ function draw_blows(   k, text) {
     stale = peers > 1 && chance(25)
     if (stale) put("cluster", "staleness: " pick("1 3 inf"))
     plan("stale", stale)
+    draw_begin()
+}
+
+# A run that begins with the model of another program: files of an export, TensorNet's, or the text of VW's or xLearn's. run.sh makes
+# them. Drawn last, so that a number draws the configuration that it drew before.
+function draw_begin(   kinds, linear) {
+    # An export folds batch norms into the layers before them ("does not fit the model"), and the correction for sampling into the bias.
+    kinds = sections["model"] ~ /batch_norm: true/ || sampled ? "none" : "dump dump"
+    # "takes models of lr, fm and ffm"
+    if (format == "libsvm" && kind == "" && model ~ /^(lr|fm)$/) linear = "xlearn"
+    if (format == "vw" && model == "lr") linear = "vw"
+    # "a sign of TensorNet has no slot": its slots share rows, by one rule
+    if (columns && format != "tfrecord" && model ~ /^(lr|fm)$/ && !within && sections["train"] !~ /sparse|value_sizes/ &&
+        sections["eval"] !~ /slices/) linear = "tensornet"
+    begins = days || warm ? "none" : linear != "" ? pick("none " linear " " linear) : chance(25) ? pick(kinds) : "none"
+    if (begins == "dump") put("checkpoint", "from: {rows: begin/dict.tsv, dense: begin/dense.safetensors}")
+    if (begins == "tensornet") put("checkpoint", "from: {tensornet: {dir: begin, map: begin.map}}")
+    if (begins ~ /xlearn|vw/) put("checkpoint", "from: {" begins ": begin.txt}")
+    if (begins == "tensornet") {
+        n_slots = split("u:id w:str h:hex s:str", list, " ")
+        for (k = 1; k <= n_slots; k++) {
+            split(list[k], word, ":")
+            slots[k - 1] = "{name: " word[1] ", type: " word[2] ", share: all}"
+        }
+        plan("change", "slots.u.duplicates=error")
+    }
+    plan("begins", begins); plan("model", model)
 }
 
 # A word that means another row, or another score of it, in every configuration.

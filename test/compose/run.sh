@@ -18,6 +18,7 @@
 #     meaning    a later command with an option of another meaning is refused with code 3
 #     figures    summary.json, metrics.jsonl and the table say the same
 #     folder     tnet-eval with nothing but the run folder finds the figures of the end
+#     begun      a run that begins with another program's model and learns nothing scores as that model does, exported too
 #
 # A configuration that the program refuses with code 3 and one sentence is counted, and its sentence told; more than a
 # third of them is a fault of generate.awk. What fails is kept in build/compose/SEED-INDEX, and the command that
@@ -337,6 +338,82 @@ judge_folder() {
     cmp -s columns.one columns.two || broken "other figures of $part: $(diff columns.one columns.two | head -n 4)"
 }
 
+# ---- models of other programs ----
+
+# warm_up WORDS..: the run that others begin with, five steps from nothing.
+warm_up() { train warm "$@" checkpoint.from=~ checkpoint.every=1epoch train.max_steps=5 export.every=~; }
+
+# write_linear: a model as xLearn or VW prints it, of the features that rows.awk makes.
+write_linear() {
+    awk -v begins="$begins" -v model="$model" -v dim="$(sed -n 's/^embedding: {dim: \([0-9]*\).*/\1/p' c.yaml)" '
+        function weight() { state = state * 16807 % 2147483647; return state / 2147483647 - .5 }
+        function vw(name) { printf "%s:%d:%.6g\n", name, ++n, weight() }
+        BEGIN {
+            state = 7
+            if (begins == "vw") {
+                print "Version 9.11.9\noptions:\n:0"
+                for (i = 0; i < 60; i++) vw("u^" i)
+                for (i = 0; i < 40; i++) vw("t^" i)
+                n_words = split("red green blue north south east west up down left", words, " ")
+                for (i = 1; i <= n_words; i++) { vw("w^" words[i]); vw("s^" words[i]) }
+                printf "Constant:%d:-0.4\n", ++n
+                exit
+            }
+            print "bias: -0.4"
+            for (i = 0; i < 2030; i++) printf "i_%d: %.6g\n", i, weight()
+            for (i = 0; i < 2030 && model == "fm"; i++) {
+                printf "v_%d:", i
+                for (k = 0; k < dim; k++) printf " %.6g", weight() / 4
+                print ""
+            }
+        }' >begin.txt
+}
+
+# make_begin: what checkpoint.from names. Fails where the program says that it cannot write it.
+make_begin() {
+    case $begins in
+    vw | xlearn) write_linear ;;
+    dump)
+        warm_up || return 1
+        expect 0 tnet-export -q warm --to dump export.values=f32 export.min_score=~ "export.dict=[tnd, tsv]" export.check_groups=true eval.calibrate=none
+        mv "$(cat out)" begin
+        ;;
+    tensornet)
+        warm_up || return 1
+        {
+            echo "sparse:"
+            echo "  - {layer: linear_input, segment: wide, optimizer: adagrad, share: all}"
+            [ "$model" = lr ] || echo "  - {layer: deep_input, segment: deep, optimizer: adagrad, share: all}"
+            echo 'dense: [{name: "bias:0", shape: [1], to: bias}]'
+        } >begin.map
+        got=0
+        tnet-data ckpt export c.yaml run.dir=warm checkpoint.from=~ --map begin.map --tensornet begin --dt 2026-11-01 >out 2>err || got=$?
+        [ $got -eq 0 ] || { [ $got -eq 3 ] && return 1; } || broken "ckpt export: code $got: $(tail -n 3 err)"
+        ;;
+    esac
+}
+
+begin_with_nothing() {
+    sed -i 's/^\(checkpoint: {.*\), from: .*}$/\1}/' c.yaml
+    begins=none
+}
+
+judge_begun() {
+    export="export.values=f32 export.min_score=~ export.dict=tnd eval.calibrate=none"
+    train begun train.epochs=0 checkpoint.every=1epoch export.every=~ || broken "code $?: $(tail -n 3 err)"
+    expect 0 tnet-eval -q begun --data "judge.$ending" --predictions begun.tsv eval.calibrate=none
+    expect 0 tnet-eval -q c.yaml run.dir=unborn --data "judge.$ending" --predictions unborn.tsv eval.calibrate=none
+    cmp -s begun.tsv unborn.tsv || broken "checkpoint.from scores otherwise before and after it is a checkpoint"
+    # shellcheck disable=SC2086 # words
+    expect 0 tnet-export -q begun --to begun-export $export
+    expect 0 tnet-score "$(cat out)" --data "judge.$ending"
+    mv out begun-export.tsv
+    near begun.tsv begun-export.tsv 1 || broken "the export of what was begun with scores otherwise: $(head -n 2 differs)"
+    case $begins in vw | xlearn) return ;; esac
+    expect 0 tnet-eval -q warm --data "judge.$ending" --predictions warm.tsv eval.calibrate=none
+    near warm.tsv begun.tsv 1 || broken "what began with $begins scores otherwise than that model: $(head -n 2 differs)"
+}
+
 # look JUDGE: as far as it applies.
 look() {
     judge=$1
@@ -351,6 +428,7 @@ one() {
     done_judges=
     raw=
     stale=0 # unless the plan says otherwise
+    begins=none
     fail() { broken "$@"; }
     cd "$dir"
     if [ -e "$here/seeds/$index" ]; then
@@ -363,8 +441,11 @@ one() {
     judge=data
     make_data
     judge=train
-    # What is wrong with the run that `a` begins with is wrong with `a`, too.
-    [ "$warm" = 0 ] || train warm run.seed=1 checkpoint.from=~ checkpoint.every=1epoch train.max_steps=5 export.every=~ || true
+    # The run to begin with may diverge, or its model be one that the other program has no words for.
+    [ "$warm" = 0 ] || warm_up run.seed=1 || begin_with_nothing
+    judge=begin
+    [ "$begins" = none ] || make_begin || begin_with_nothing
+    judge=train
     got=0
     train a || got=$?
     case $got in
@@ -388,6 +469,7 @@ one() {
     esac
     [ "$days" -eq 0 ] || [ "$checkpoints" = 0 ] || [ "$rounded$stale" != 00 ] || look days
     look figures
+    [ "$begins" = none ] || look begun
     if [ "$checkpoints" = 1 ]; then
         look served
         look deltas
@@ -443,7 +525,7 @@ awk '
     END {
         for (text in said) printf "compose: refused %d times, as index %d: %s\n", said[text], where[text], text
         line = ""
-        n = split("again killed days served deltas published meaning figures folder", judges, " ")
+        n = split("again killed days served deltas published meaning figures folder begun", judges, " ")
         for (i = 1; i <= n; i++) line = line " " judges[i] " " judged[judges[i]] + 0
         print "compose: judged:" line
         printf "compose: %d good, %d refused, %d diverged, %d failed\n", ok, refused, diverged, failed
