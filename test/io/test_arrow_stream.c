@@ -94,7 +94,7 @@ static tn_status read_all(tn_arrow_source *source, size_t limit, tn_text *out, t
 /* Head; then of each row its size, its number, a whole number, a text. */
 static void assert_all_rows(const tn_text *bytes, uint64_t rows)
 {
-    enum { HEAD = 8 + 4 + 5 + 5, ROW = 12 + 9 + 5 + 1000 };
+    enum { HEAD = 8 + 4 + 9 + 9, ROW = 12 + 9 + 5 + 1000 };
     assert_int_equal(bytes->size, HEAD + rows * ROW);
     for (uint64_t i = 0; i < rows; i++) {
         uint64_t number = 0;

@@ -40,6 +40,7 @@ static void head(bytes *b, uint32_t n, const char *const *names)
     for (uint32_t i = 0; i < n; i++) {
         put_u32(b, (uint32_t)strlen(names[i]));
         put(b, names[i], strlen(names[i]));
+        put_u32(b, 0);
     }
 }
 
@@ -323,6 +324,31 @@ TEST(a_fault_names_the_row_and_the_column)
                    "hint: the columns are label, x");
     assert_refused("{data: {format: csv, label: x}, slots: [label]}", &b,
                    "row 1: error: column 'x': expected a label, found \"cheap\"");
+    tn_text_done(&b.text);
+}
+
+TEST(a_column_whose_type_is_not_read_is_a_fault_where_something_reads_it)
+{
+    static const char reason[] = "holds structs, which are not read";
+    bytes b = {.rows = 0};
+    put(&b, TN_CELLS_MAGIC, TN_CELLS_MAGIC_BYTES);
+    put_u32(&b, 2);
+    put_u32(&b, 5);
+    put(&b, "label", 5);
+    put_u32(&b, 0);
+    put_u32(&b, 1);
+    put(&b, "x", 1);
+    put_u32(&b, sizeof reason - 1);
+    put(&b, reason, sizeof reason - 1);
+    begin(&b);
+    whole(&b, 1);
+    none(&b);
+    end(&b);
+    assert_refused("{data: {format: csv}, slots: [x]}", &b,
+                   "memory:t: error: column 'x' holds structs, which are not read");
+    tn_text found CLEANUP(tn_text_done) = {0};
+    dump("{data: {format: csv, label_slots: allow}, slots: [label]}", &b, "memory:t", &found);
+    assert_true(found.size > 0);
     tn_text_done(&b.text);
 }
 

@@ -53,7 +53,7 @@ static tn_status fail_column(const tn_arrow_cells *cells, const member *m, uint6
     return tn_fail(err, TN_E_DATA, "%s: %serror: column '%s' %s", cells->name, at, shown, why);
 }
 
-/* A type that is not read is a fault only where its column is chosen. */
+/* A type that is not read is a fault only where something reads its column. */
 static tn_status read_member(member *m, const struct ArrowSchema *schema, tn_error *err)
 {
     char why[TN_ARROW_WHY_BYTES] = "";
@@ -136,11 +136,7 @@ tn_status tn_arrow_cells_head(const tn_arrow_cells *cells, tn_text *out, tn_erro
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < cells->n; i++) {
-        const member *m = &cells->member[i];
-        if (m->is_chosen && m->column == NULL) {
-            return fail_column(cells, m, UINT64_MAX, m->why, err);
-        }
-        n += m->is_chosen;
+        n += cells->member[i].is_chosen;
     }
     tn_text_add(out, TN_CELLS_MAGIC, TN_CELLS_MAGIC_BYTES);
     tn_text_add_u32le(out, n);
@@ -149,6 +145,8 @@ tn_status tn_arrow_cells_head(const tn_arrow_cells *cells, tn_text *out, tn_erro
         if (m->is_chosen) {
             tn_text_add_u32le(out, (uint32_t)strlen(m->name));
             tn_text_adds(out, m->name);
+            tn_text_add_u32le(out, m->column == NULL ? (uint32_t)strlen(m->why) : 0);
+            tn_text_adds(out, m->column == NULL ? m->why : "");
         }
     }
     return tn_text_check(out, "names of columns", err);
@@ -179,10 +177,8 @@ static tn_status bind_batch(const tn_arrow_cells *cells, const struct ArrowArray
     for (uint32_t i = 0; i < cells->n; i++) {
         const member *m = &cells->member[i];
         const int64_t n = batch->offset + batch->length;
-        if (m->is_chosen && m->column == NULL) {
-            return fail_column(cells, m, UINT64_MAX, m->why, err);
-        }
-        if (m->is_chosen && !tn_arrow_column_bind(m->column, batch->children[i], n, why)) {
+        if (m->is_chosen && m->column != NULL &&
+            !tn_arrow_column_bind(m->column, batch->children[i], n, why)) {
             return fail_column(cells, m, UINT64_MAX, why, err);
         }
     }
@@ -204,7 +200,8 @@ static tn_status put_cells(const tn_arrow_cells *cells, const struct ArrowArray 
     const bool is_null = is_null_row(batch, at);
     for (uint32_t i = 0; i < cells->n; i++) {
         const member *m = &cells->member[i];
-        const bool good = !m->is_chosen || (is_null ? tn_cell_writer_none(w)
+        const bool is_none = is_null || m->column == NULL;
+        const bool good = !m->is_chosen || (is_none ? tn_cell_writer_none(w)
                                                     : tn_arrow_column_put(m->column, at, w));
         if (!good) {
             return w->why[0] != '\0' ? fail_column(cells, m, number, w->why, err) : TN_E_MEMORY;

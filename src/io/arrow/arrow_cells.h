@@ -57,8 +57,8 @@ void tn_arrow_cells_free(tn_arrow_cells *cells); /* NULL is fine */
 void tn_arrow_cells_choose(tn_arrow_cells *cells,
                            bool (*wants)(void *arg, const char *name, size_t size), void *arg);
 
-/* Appends the head of the stream. TN_E_DATA: a column that was not left out has a type that is not
- * read. */
+/* Appends the head of the stream, which has the reason beside a column whose type is not read: a
+ * fault only where something reads it. TN_E_MEMORY. */
 tn_status tn_arrow_cells_head(const tn_arrow_cells *cells, tn_text *out, tn_error *err) TN_MUST_USE;
 
 /* Rows from .. to - 1 of a batch, the first of which is row `number` of the stream. */

@@ -31,7 +31,7 @@ struct tn_arrow_source {
     tn_file *file;
     tn_map map;
     bool is_counted;
-    uint64_t rows; /* of every pass */
+    uint64_t rows; /* rows of every pass */
 };
 
 /* One pass: over a stream, or over the file that a stream was written to. */

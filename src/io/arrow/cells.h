@@ -2,7 +2,7 @@
  * io/arrow/arrow_cells.h makes them of the arrays of a program.
  *
  *     stream    head, row, row, ..
- *     head      "TNCELLS1"  u32 columns  { u32 size  name } for each
+ *     head      "TNCELLS1"  u32 columns  { u32 size  name  u32 size  reason } for each
  *     row       u32 bytes after this one  u64 number of the row, from 0  { cell } for each column
  *     cell      u8 kind, and
  *                 none     -
@@ -12,7 +12,9 @@
  *                 single   f32
  *                 list     u32 items, u32 bytes of all, { cell that is no list } for each
  *
- * Little-endian, without padding. These bytes live within one process and are no file format.
+ * A column whose type is not read has a reason, a fault where something reads the column, and cells
+ * that are none; of any other the reason is empty. Little-endian, without padding. These bytes live
+ * within one process and are no file format.
  */
 #pragma once
 

@@ -76,44 +76,6 @@ static tn_status no_column(const tn_schema *schema, uint32_t name, const tn_text
                    tn_text_str(there));
 }
 
-/* Reads the names; `there` lists them for people. TN_END: more bytes are needed. */
-static tn_status read_names(tn_bytes *window, const tn_schema *schema, tn_head *head,
-                            tn_text *there, const tn_record_location *place, tn_error *err)
-{
-    enum { LISTED_MAX = 300 };
-    tn_bytes rest = *window;
-    const char *magic = tn_get(&rest, TN_CELLS_MAGIC_BYTES);
-    if (magic != NULL && memcmp(magic, TN_CELLS_MAGIC, TN_CELLS_MAGIC_BYTES) != 0) {
-        return tn_fail(
-            err, TN_E_CONFIG,
-            "'%s' is no stream of rows in memory\nhint: 'data.format: arrow' is for "
-            "programs that call tnet_train.h; a file has the format that it is written in",
-            place->source);
-    }
-    head->n_columns = tn_get_u32(&rest);
-    for (uint32_t i = 0; i < head->n_columns && !rest.failed; i++) {
-        const uint32_t size = tn_get_u32(&rest);
-        const char *name = tn_get(&rest, size);
-        const uint32_t at =
-            name != NULL ? tn_columns_find(schema->columns, name, size) : TN_NOWHERE;
-        if (at != TN_NOWHERE && head->column[at] != TN_NOWHERE) {
-            return tn_fail(err, TN_E_DATA, "%s: error: two columns are called '%.*s'",
-                           place->source, (int)size, name);
-        }
-        if (at != TN_NOWHERE) {
-            head->column[at] = i;
-        }
-        if (name != NULL && there->size < LISTED_MAX) {
-            tn_text_addf(there, "%s%.*s", i > 0 ? ", " : "", (int)size, name);
-        }
-    }
-    if (rest.failed) {
-        return TN_END;
-    }
-    *window = rest;
-    return tn_text_check(there, "names of columns", err);
-}
-
 /* Whether anything of a row is read of a column; a scorer's schema reads no label. */
 static bool is_read(const tn_schema *schema, uint32_t name)
 {
@@ -123,6 +85,71 @@ static bool is_read(const tn_schema *schema, uint32_t name)
         read = name == c->spec[i] || name == c->values[i];
     }
     return read;
+}
+
+/* A column of the head. */
+typedef struct head_column {
+    tn_bytes name;
+    tn_bytes why; /* empty, or why its type is not read */
+    uint32_t at;  /* its number in the schema; TN_NOWHERE: nothing reads it */
+} head_column;
+
+static tn_bytes take_text(tn_bytes *in)
+{
+    const uint32_t size = tn_get_u32(in);
+    const char *data = tn_get(in, size);
+    return (tn_bytes){data != NULL ? data : "", data != NULL ? size : 0, false};
+}
+
+/* Refuses a column that is there twice, or that cannot be read. */
+static tn_status check_column(const head_column *c, const tn_head *head, const tn_schema *schema,
+                              const tn_record_location *place, tn_error *err)
+{
+    char shown[100];
+    if (c->at == TN_NOWHERE) {
+        return TN_OK;
+    }
+    (void)snprintf(shown, sizeof shown, "%.*s", (int)c->name.size, c->name.data);
+    tn_make_printable(shown, "");
+    if (head->column[c->at] != TN_NOWHERE) {
+        return tn_fail(err, TN_E_DATA, "%s: error: two columns are called '%s'", place->source,
+                       shown);
+    }
+    return c->why.size == 0 || !is_read(schema, c->at)
+               ? TN_OK
+               : tn_fail(err, TN_E_DATA, "%s: error: column '%s' %.*s", place->source, shown,
+                         (int)c->why.size, c->why.data);
+}
+
+/* Reads the names; `there` lists them for people. TN_END: more bytes are needed. */
+static tn_status read_names(tn_bytes *window, const tn_schema *schema, tn_head *head,
+                            tn_text *there, const tn_record_location *place, tn_error *err)
+{
+    enum { LISTED_MAX = 300 };
+    tn_bytes rest = *window;
+    const char *magic = tn_get(&rest, TN_CELLS_MAGIC_BYTES);
+    if (magic != NULL && memcmp(magic, TN_CELLS_MAGIC, TN_CELLS_MAGIC_BYTES) != 0) {
+        return tn_fail(err, TN_E_DATA, "'%s' is no stream of rows in memory", place->source);
+    }
+    head->n_columns = tn_get_u32(&rest);
+    for (uint32_t i = 0; i < head->n_columns && !rest.failed; i++) {
+        head_column c = {.name = take_text(&rest)};
+        c.why = take_text(&rest);
+        c.at =
+            rest.failed ? TN_NOWHERE : tn_columns_find(schema->columns, c.name.data, c.name.size);
+        TN_TRY(check_column(&c, head, schema, place, err));
+        if (c.at != TN_NOWHERE) {
+            head->column[c.at] = i;
+        }
+        if (there->size < LISTED_MAX) {
+            tn_text_addf(there, "%s%.*s", i > 0 ? ", " : "", (int)c.name.size, c.name.data);
+        }
+    }
+    if (rest.failed) {
+        return TN_END;
+    }
+    *window = rest;
+    return tn_text_check(there, "names of columns", err);
 }
 
 static tn_status cells_head(tn_bytes *window, bool last, const tn_schema *schema,

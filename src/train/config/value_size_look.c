@@ -31,8 +31,8 @@ enum {
     UNIT_VALUES = 128, /* mean of a row of length 1: with more, sizes make steps too large */
 };
 
-#define UNIT_SLACK 0.05 /* of the squared length of a row: values may have been rounded */
-#define UNIT_SHARE 0.9  /* of the rows that have values; a text of one word tells nothing */
+#define UNIT_SLACK 0.05 /* share of a row's squared length: values may have been rounded */
+#define UNIT_SHARE 0.9  /* share of the rows with values; a text of one word has length 1 always */
 
 typedef struct x_sums {
     double n, squares;
