@@ -150,6 +150,39 @@ def test_a_model_is_exported_saved_and_loaded(rows, held, tmp_path):
         model.save(tmp_path / "kept")
 
 
+def test_a_model_goes_on_as_one_run_would_have(rows, tmp_path):
+    def learn(epochs, **more):
+        model = tnet.Model("deepfm", epochs=epochs, batch=256, seed=3, threads=2, **more)
+        return model.fit(rows, label="click", slots=SLOTS)
+
+    wanted = learned(learn(3))
+    assert learned(learn(1).go_on(3)) == wanted
+    learn(1, dir=str(tmp_path / "kept")).close()
+    again = tnet.load(tmp_path / "kept")
+    assert learned(again.go_on(3, rows)) == wanted
+    with pytest.raises(tnet.UsageError, match="holds a model already"):
+        learn(1, dir=str(tmp_path / "kept"))
+
+
+def test_many_candidates_of_one_user(rows):
+    scorer = fitted(rows).scorer()
+    n = 700
+    candidates = {"item": np.arange(n) % 50, "price": np.linspace(0, 10, n)}
+    whole = {"user": ["user 7"] * n, **candidates}
+    for output in ("probability", "logit"):
+        np.testing.assert_allclose(
+            scorer.predict_candidates({"user": "user 7"}, candidates, output=output),
+            scorer.predict(whole, output=output), atol=2e-6)
+    many = scorer.predict_candidates({"user": "user 7", "price": 3.5}, {"item": [1, 2]})
+    np.testing.assert_allclose(many, scorer.predict(
+        {"user": ["user 7"] * 2, "price": [3.5] * 2, "item": [1, 2]}), atol=2e-6)
+    with pytest.raises(tnet.UsageError, match="no field 'usr'"):
+        scorer.predict_candidates({"usr": "user 7"}, candidates)
+    with pytest.raises(tnet.DataError, match="'item'"):
+        scorer.predict_candidates({"user": "user 7"}, {"price": [1.0]})
+    np.testing.assert_array_equal(scorer.predict(whole), scorer.predict(whole))
+
+
 def test_callbacks_get_evaluations_and_end_training(rows, held):
     seen = {}
     model = tnet.Model("deepfm", epochs=20, seed=1)

@@ -248,6 +248,39 @@ class Scorer:
         """
         if output not in ("probability", "logit"):
             raise c.UsageError(f"output is 'probability' or 'logit', not '{output}'")
+        return self._score(data, output)
+
+    def predict_candidates(self, shared, data, *, output="probability"):
+        """Scores many candidates of one user, whose own values are looked up and multiplied once.
+
+        shared: what all rows have in common, as {"user": "u1", "tags": ["a", "b"]}. data: the
+        columns of the candidates. The scores are those of whole rows up to rounding (2e-7).
+        """
+        scorer, error = self._scorer(), c.ErrorStruct()
+        c.clear_rows(scorer)
+        try:
+            c.check(c.begin_shared(scorer, ctypes.byref(error)), error)
+            for name, value in shared.items():
+                self._add(scorer, name, value, error)
+            c.check(c.end_row(scorer, ctypes.byref(error)), error)
+            return self._score(data, output)
+        finally:
+            c.clear_rows(scorer)
+
+    def _add(self, scorer, name, value, error):
+        """Adds the value of a field, or its values, to the open row."""
+        field = c.field_of(self._model, name.encode())
+        if field < 0:
+            raise c.UsageError(f"the model has no field '{name}'; it has {', '.join(self.fields)}")
+        for one in value if isinstance(value, (list, tuple, np.ndarray)) else [value]:
+            if one is None or one != one or one == "":
+                continue
+            number = not isinstance(one, (str, bytes)) and c.field_is_number(self._model, field)
+            text = one if isinstance(one, bytes) else str(one).encode()
+            c.check(c.add_number(scorer, field, float(one), ctypes.byref(error)) if number else
+                    c.add_text(scorer, field, text, len(text), 1.0, ctypes.byref(error)), error)
+
+    def _score(self, data, output):
         parts = []
         scorer, error = self._scorer(), c.ErrorStruct()
         stream, schema = c.ArrowArrayStream(), c.ArrowSchema()
@@ -320,7 +353,7 @@ class Model:
         self.params = dict(model=model, epochs=epochs, batch=batch, lr=lr, dim=dim, hidden=hidden,
                            seed=seed, threads=threads, dir=dir, config=config, verbose=verbose,
                            options=options)
-        self.config_, self.run_, self._scorer, self._export = None, None, None, None
+        self.run_, self._scorer, self._export, self._label = None, None, None, "label"
         self.stopped, self.unused_columns_ = False, {}
         self.evals_result_, self.best_iteration_ = {}, None
 
@@ -376,6 +409,7 @@ class Model:
         f(y_true, y_pred, weight), which returns (name, value, whether greater is better).
         callbacks: functions of a CallbackEnv (tnet.callbacks). Returns the model.
         """
+        self._refuse_used_folder()
         self._drop_export()
         section, streams, slots = self._read_data(data, label, valid, weight, group, slots,
                                                   categorical)
@@ -386,6 +420,33 @@ class Model:
         elif path is not None or text is not None:
             overrides += [f"data.{k}={_yaml.flow(v)}" for k, v in section.items()]
         self._train(text, path, overrides, streams, callbacks, metric)
+        return self
+
+    def _refuse_used_folder(self):
+        folder = self.params["dir"]
+        if folder is not None and os.path.exists(os.path.join(os.fspath(folder), "LATEST")):
+            raise c.UsageError(f"'{folder}' holds a model already: tnet.load(..).go_on(..) goes on "
+                               "with it, another dir begins anew")
+
+    def go_on(self, epochs, data=None, label=None, *, valid=None, weight=None, callbacks=()):
+        """Learns on until the rows were learned `epochs` times in all, as one run would have.
+
+        data, valid: rows in memory are given again after tnet.load, files are known. Returns the
+        model.
+        """
+        run = self._trained()
+        self._drop_export()
+        if isinstance(data, tuple) and len(data) == 2:
+            data, label = data
+        if data is not None:
+            run.data(_TRAIN, source_of(data, {self._label: label, "weight": weight}))
+        if valid is not None:
+            given = valid if isinstance(valid, tuple) else (valid, None)
+            run.data(_VALID, source_of(given[0], {self._label: given[1]}))
+        run.set(f"train.epochs={int(epochs)}")
+        self._watch(callbacks, self._metric)
+        self.stopped = False
+        self._go()
         return self
 
     def _read_data(self, data, label, valid, weight, group, slots, categorical):
@@ -415,6 +476,8 @@ class Model:
             slots, section["label"] = found["slots"], found["data"]["label"]
         elif names["label"] is not None:
             section["label"] = names["label"]
+        said = section.get("label", "label")
+        self._label = said["column"] if isinstance(said, dict) else said
         section.update({k: v for k, v in names.items() if v is not None and k != "label"})
         if is_sparse(data) and self.params["config"] is None:
             slots = [{"name": "x", "type": "id", "values": "x_value"}]
@@ -446,20 +509,30 @@ class Model:
     def _train(self, text, path, overrides, streams, callbacks, metric=None):
         if self.run_ is not None:
             self.run_.close()
-        watchers = [f for f in callbacks if getattr(f, "on_progress", False)]
-        others = sorted((f for f in callbacks if not getattr(f, "on_progress", False)),
-                        key=lambda f: getattr(f, "order", 0))
         self.evals_result_, self.best_iteration_, self.stopped = {}, None, False
-        self._iteration, self._metric, self._custom = 0, metric, None
-        self.run_ = Run(config=text, path=path, overrides=overrides,
-                        line=self._show if self.params["verbose"] else None,
-                        progress=(lambda p: [f(p) for f in watchers] and False) if watchers
-                        else None,
-                        metric=self._own_metric if metric is not None else None,
-                        evaluated=lambda step, values: self._evaluated(others, step, values))
+        self._iteration = 0
+        self._watch(callbacks, metric)
+        self.run_ = self._open(config=text, path=path, overrides=overrides)
         for which, source in streams.items():
             self.run_.data(which, source)
         self._go()
+
+    def _watch(self, callbacks, metric):
+        """Keeps who is called while the next training goes on."""
+        self._watchers = [f for f in callbacks if getattr(f, "on_progress", False)]
+        self._callbacks = sorted((f for f in callbacks if not getattr(f, "on_progress", False)),
+                                 key=lambda f: getattr(f, "order", 0))
+        self._metric, self._custom = metric, None
+
+    def _open(self, **what):
+        return Run(line=self._show if self.params["verbose"] else None,
+                   progress=self._progressed, evaluated=self._evaluated,
+                   metric=self._own_metric if self._metric is not None else None, **what)
+
+    def _progressed(self, progress):
+        for watcher in self._watchers:
+            watcher(progress)
+        return False
 
     def _go(self):
         try:
@@ -482,7 +555,7 @@ class Model:
         self._custom = self._metric(*given)
         return self._custom[1]
 
-    def _evaluated(self, callbacks, step, values):
+    def _evaluated(self, step, values):
         results = [(d, m, v, higher_is_better(m)) for d, m, v in values if m != "custom"]
         if self._custom is not None:
             results.append(("valid", *self._custom))
@@ -491,7 +564,7 @@ class Model:
         env = CallbackEnv(self, self.params, self._iteration, 0, None, results)
         self._iteration += 1
         try:
-            for callback in callbacks:
+            for callback in self._callbacks:
                 callback(env)
         except EarlyStopException as stop:
             self.best_iteration_ = stop.best_iteration
@@ -532,7 +605,7 @@ class Model:
             return run.evaluate()
         if isinstance(data, tuple) and len(data) == 2:
             data, label = data
-        return run.evaluate(source_of(data, {"label": label} if label is not None else None))
+        return run.evaluate(source_of(data, {self._label: label} if label is not None else None))
 
     def export(self, to):
         """Writes an export below the folder `to`, and returns its Scorer."""
@@ -604,7 +677,9 @@ def load(path, *, verbose=0):
     if os.path.exists(os.path.join(path, "EXPORT.json")):
         return Scorer(path)
     model = Model(verbose=verbose)
-    model.run_ = Run(path=path, folder=True, line=model._show if verbose else None)
+    model._iteration = 0
+    model._watch((), None)
+    model.run_ = model._open(path=path, folder=True)
     return model
 
 
