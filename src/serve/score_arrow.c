@@ -18,20 +18,38 @@ enum { ROWS_AT_ONCE = 256 };
 struct tn_arrow_scorer {
     tn_schema schema; /* the model's, without label, weight, group and record id */
     tn_columns columns;
+    const tn_columns *all; /* the model's */
+    uint32_t *spec;        /* n_specs: columns.spec, TN_NOWHERE where all rows share the value */
+    uint32_t *values;      /* n_specs: columns.values, likewise */
     tn_rows *rows;
     tn_text text;
     tn_head head;
-    bool *is_read;  /* per name of `columns`: a slot reads it */
+    bool *is_read;  /* per name of `columns`: the rows of a batch are to have it */
     bool *is_there; /* likewise: the batch has it */
 };
 
 static const char source[] = "the batch";
 
-static void mark_read(tn_arrow_scorer *a, const uint32_t *name)
+/* Whether all rows have the values of a slot or number in common. */
+static bool is_shared(const tn_shared_row *shared, const tn_slot_spec *spec)
 {
+    return shared != NULL &&
+           (spec->slot != TN_NOWHERE ? shared->slot[spec->slot] : shared->numeric[spec->numeric]);
+}
+
+/* Marks the columns that the rows of a batch are to have. */
+static void mark_read(tn_arrow_scorer *a, const tn_shared_row *shared)
+{
+    memset(a->is_read, 0, a->columns.n * sizeof *a->is_read);
     for (uint32_t i = 0; i < a->schema.n_specs; i++) {
-        if (name[i] != TN_NOWHERE) {
-            a->is_read[name[i]] = true;
+        const bool wanted = !is_shared(shared, &a->schema.spec[i]);
+        a->spec[i] = wanted ? a->all->spec[i] : TN_NOWHERE;
+        a->values[i] = wanted ? a->all->values[i] : TN_NOWHERE;
+        if (a->spec[i] != TN_NOWHERE) {
+            a->is_read[a->spec[i]] = true;
+        }
+        if (a->values[i] != TN_NOWHERE) {
+            a->is_read[a->values[i]] = true;
         }
     }
 }
@@ -39,7 +57,12 @@ static void mark_read(tn_arrow_scorer *a, const uint32_t *name)
 static tn_status fill(tn_arrow_scorer *a, const tn_exported_model *b, tn_error *err)
 {
     const uint32_t n = b->schema->columns->n;
-    a->columns = *b->schema->columns;
+    TN_TRY(TN_ALLOC(a->spec, (size_t)b->schema->n_specs + 1, "the columns of a model", err));
+    TN_TRY(TN_ALLOC(a->values, (size_t)b->schema->n_specs + 1, "the columns of a model", err));
+    a->all = b->schema->columns;
+    a->columns = *a->all;
+    a->columns.spec = a->spec;
+    a->columns.values = a->values;
     a->columns.label = a->columns.weight = TN_NOWHERE;
     a->columns.group = a->columns.record_id = TN_NOWHERE;
     a->schema = *b->schema;
@@ -47,8 +70,6 @@ static tn_status fill(tn_arrow_scorer *a, const tn_exported_model *b, tn_error *
     TN_TRY(TN_ALLOC(a->is_read, (size_t)n + 1, "the columns of a model", err));
     TN_TRY(TN_ALLOC(a->is_there, (size_t)n + 1, "the columns of a model", err));
     TN_TRY(TN_ALLOC(a->head.column, (size_t)n + 1, "the columns of a model", err));
-    mark_read(a, a->columns.spec);
-    mark_read(a, a->columns.values);
     return tn_rows_new(&a->rows, b->schema, 0, err);
 }
 
@@ -72,6 +93,8 @@ void tn_arrow_scorer_free(tn_arrow_scorer *a)
         tn_rows_free(a->rows);
         tn_text_done(&a->text);
         tn_free(a->head.column);
+        tn_free(a->spec);
+        tn_free(a->values);
         tn_free(a->is_read);
         tn_free(a->is_there);
         tn_free(a);
@@ -91,9 +114,10 @@ static bool wants(void *arg, const char *name, size_t size)
 }
 
 /* Finds the place of each column that the model reads. */
-static tn_status read_head(tn_arrow_scorer *a, tn_arrow_cells *cells,
+static tn_status read_head(tn_arrow_scorer *a, tn_arrow_cells *cells, const tn_shared_row *shared,
                            const tn_record_location *place, tn_error *err)
 {
+    mark_read(a, shared);
     memset(a->is_there, 0, a->columns.n * sizeof *a->is_there);
     tn_arrow_cells_choose(cells, wants, a);
     for (uint32_t i = 0; i < a->columns.n; i++) {
@@ -132,13 +156,15 @@ static tn_status score_cells(tn_arrow_scorer *a, tn_arrow_cells *cells, tn_score
     const int64_t length = batch->array->length;
     const uint64_t n = length > 0 ? (uint64_t)length : 0;
     uint64_t from = 0;
-    TN_TRY(read_head(a, cells, &place, err));
+    TN_TRY(read_head(a, cells, batch->shared, &place, err));
     do { /* also once for none, so that a batch that does not fit is always refused */
         const uint64_t to = n - from < ROWS_AT_ONCE ? n : from + ROWS_AT_ONCE;
         TN_TRY(parse_rows(a, cells, batch->array, (tn_arrow_rows){from, to, from}, err));
-        TN_TRY(tn_scorer_score_rows(scorer, a->rows,
-                                    batch->logit != NULL ? batch->logit + from : NULL,
-                                    batch->pctr != NULL ? batch->pctr + from : NULL, err));
+        float *logit = batch->logit != NULL ? batch->logit + from : NULL;
+        float *pctr = batch->pctr != NULL ? batch->pctr + from : NULL;
+        TN_TRY(batch->shared != NULL
+                   ? tn_scorer_score_many(scorer, batch->shared, a->rows, logit, pctr, err)
+                   : tn_scorer_score_rows(scorer, a->rows, logit, pctr, err));
         from = to;
     } while (from < n);
     return TN_OK;

@@ -31,6 +31,8 @@ typedef struct tn_arrow_batch {
     const struct ArrowArray *array;
     float *logit; /* one for each row, as tn_scorer_score_rows writes them; NULL: none are wanted */
     float *pctr;  /* likewise */
+    const struct tn_shared_row *shared; /* see tn_scorer_score_many; its columns are passed over.
+                                           NULL: rows have all of their values */
 } tn_arrow_batch;
 
 /* Scores all rows. TN_E_DATA: a column is missing, or a column or a value is wrong; then some

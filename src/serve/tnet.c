@@ -411,6 +411,15 @@ int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *er
     return tnet_score_many(scorer, logits, clicks, err);
 }
 
+/* The part that all rows have in common. */
+static tn_shared_row shared_of(const tnet_scorer *scorer)
+{
+    const size_t n = scorer->exported->schema->n_specs;
+    return (tn_shared_row){.row = scorer->shared,
+                           .slot = scorer->field_shared + n,
+                           .numeric = scorer->field_shared + 2 * n};
+}
+
 int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err)
 {
     if (scorer == NULL) {
@@ -420,10 +429,7 @@ int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_erro
         return usage(err, "a row is still open");
     }
     tn_error e = {0};
-    const size_t n = scorer->exported->schema->n_specs;
-    const tn_shared_row shared = {.row = scorer->shared,
-                                  .slot = scorer->field_shared + n,
-                                  .numeric = scorer->field_shared + 2 * n};
+    const tn_shared_row shared = shared_of(scorer);
     tn_status status =
         scorer->shared->n > 0
             ? tn_scorer_score_many(scorer->scorer, &shared, scorer->rows, logits, clicks, &e)
@@ -441,7 +447,12 @@ int tnet_score_arrow(tnet_scorer *scorer, const struct ArrowSchema *schema,
         return usage(err, schema == NULL ? "'schema' is NULL" : "'batch' is NULL");
     }
     tn_error e = {0};
+    if (scorer->open && scorer->at == scorer->shared) {
+        return usage(err, "the shared part is still open");
+    }
+    const tn_shared_row shared = shared_of(scorer);
     tn_arrow_batch scored = {.schema = schema, .array = batch};
+    scored.shared = scorer->shared->n > 0 ? &shared : NULL;
     scored.logit = logits;
     scored.pctr = clicks;
     tn_status status = TN_OK;

@@ -181,8 +181,9 @@ TNET_API int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, 
  * scores have the bits of those that tnet-score prints of it: a number may come as a text, a null
  * is an empty field, a dictionary gives its values, lists hold several values. TNET_E_DATA: a
  * column is missing, or of a type that cannot be read (structs, maps, time zones by name), or a
- * value is not what its slot takes; the text names column and row. Rows that were put together in
- * the scorer stay as they are. Schema and batch stay the caller's, who releases them; nothing of
+ * value is not what its slot takes; the text names column and row. With a shared part
+ * (tnet_begin_shared) the batch has the rest of the columns, and is scored as by tnet_score_many.
+ * Rows that were put together in the scorer stay as they are. Schema and batch stay the caller's, who releases them; nothing of
  * them is kept. Either of logits and clicks may be NULL; after a failure some may be written. */
 struct ArrowSchema;
 struct ArrowArray;

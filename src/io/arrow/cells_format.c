@@ -202,7 +202,11 @@ static tn_status refuse_column(const cell_walk *w, uint32_t name, const char *wh
 
 static tn_arrow_cell cell_of(const cell_walk *w, uint32_t name)
 {
-    const tn_span *span = &w->cell[w->place->head->column[name]];
+    const uint32_t column = name != TN_NOWHERE ? w->place->head->column[name] : TN_NOWHERE;
+    if (column == TN_NOWHERE) { /* nobody wanted it */
+        return (tn_arrow_cell){.kind = TN_CELL_NONE};
+    }
+    const tn_span *span = &w->cell[column];
     tn_bytes in = {span->text, span->size, false};
     return tn_arrow_cell_take(&in);
 }
