@@ -53,6 +53,11 @@ expect 0 tnet-export -q "$dir/old.yaml" run.dir="$dir/copy" --to "$dir/export"
 expect 0 tnet-score "$(cat "$dir/out")" --data "$dir/test.tsv"
 [ "$(wc -l <"$dir/out")" -eq 501 ] || fail "scores: $(head "$dir/out")"
 
+# The bias of an export is corrected for sampled negatives: a run that samples would correct it again.
+dense=$(echo "$dir"/export/*/dense.safetensors)
+expect 3 tnet-train -q "$dir/old.yaml" run.dir="$dir/twice" checkpoint.from="{dense: $dense}" data.negative_sampling=0.5
+says "and data.negative_sampling would correct it again"
+
 # nor is even that one needed to evaluate: a run that has not begun is what it begins with
 expect 0 tnet-eval "$dir/old.yaml" run.dir="$dir/unborn" checkpoint.from="$dir/old" --predictions "$dir/unborn.pred"
 told "no checkpoint yet: the model begins with the weights of '$dir/old/ckpt-1' (step 24): "

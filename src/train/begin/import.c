@@ -9,6 +9,8 @@
 #include "train/begin/begun.h"
 #include "train/begin/warm_start.h"
 #include "train/begin/weight_source.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
 #include <string.h>
@@ -140,6 +142,23 @@ static tn_status path_of(const tn_tree *from, const char *key, const char **out,
     return TN_OK;
 }
 
+/* Refuses the weights of an export where the run samples negatives: their bias is corrected for that
+ * already, and the run would correct it once more. */
+static tn_status check_sampling(const char *dense, const tn_worker *w, tn_error *err)
+{
+    char folder[TN_PATH_SIZE];
+    char graph[TN_PATH_SIZE];
+    TN_TRY(tn_path_parent(dense, folder, err));
+    TN_TRY(tn_path_join(folder, "model.json", graph, err));
+    return w->plan->run->data.negative_sampling == 1 || !tn_path_exists(graph)
+               ? TN_OK
+               : tn_fail(err, TN_E_CONFIG,
+                         "'%s' is of an export, whose bias is corrected for sampled negatives, and "
+                         "data.negative_sampling would correct it again\nhint: 'checkpoint.from: "
+                         "RUN' begins with the checkpoint itself",
+                         dense);
+}
+
 /* {rows: dict.tsv, dense: x.safetensors}. */
 static tn_status take_files(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error *err)
 {
@@ -154,6 +173,7 @@ static tn_status take_files(const tn_tree *from, tn_worker *w, tn_begun *begun, 
     TN_TRY(path_of(from, "rows", &rows, err));
     TN_TRY(path_of(from, "dense", &dense, err));
     if (dense != NULL) {
+        TN_TRY(check_sampling(dense, w, err));
         TN_TRY(restore_dense(dense, w, err));
         tn_begun_add(begun, "dense", "all", TN_BEGUN_TAKEN, "'%s'", dense);
     }
