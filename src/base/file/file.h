@@ -126,7 +126,7 @@ tn_status tn_path_parent(const char *path, char out[TN_PATH_SIZE], tn_error *err
  * it. A killed holder loses it. */
 typedef struct tn_lock tn_lock;
 tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_error *err) TN_MUST_USE;
-/* The same lock on a folder itself, without an OWNER file. TN_E_IO: held, or not to be locked. */
+/* The same lock on a folder itself, without an OWNER file. Held: TN_E_CKPT. */
 tn_status tn_lock_folder(tn_lock **out, const char *dir, tn_error *err) TN_MUST_USE;
 /* The same lock on the file dir/name, which is made and stays. Held: TN_E_CKPT. */
 tn_status tn_lock_name(tn_lock **out, const char *dir, const char *name, tn_error *err) TN_MUST_USE;

@@ -165,7 +165,8 @@ tn_status tn_lock_sweep(const tn_lock *lock, const char *dir, bool (*is_ours)(co
 tn_status tn_lock_folder(tn_lock **out, const char *dir, tn_error *err)
 {
     bool held = false;
-    return take(out, dir, ".", O_RDONLY | O_DIRECTORY, &held, err);
+    const tn_status status = take(out, dir, ".", O_RDONLY | O_DIRECTORY, &held, err);
+    return held ? tn_fail(err, TN_E_CKPT, "'%s' is locked by another process", dir) : status;
 }
 
 tn_status tn_lock_name(tn_lock **out, const char *dir, const char *name, tn_error *err)

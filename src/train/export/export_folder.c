@@ -64,7 +64,7 @@ tn_status tn_export_folder_sweep(const char *to, tn_error *err)
 
 /* Makes d->tmp and locks it: d->made. Between the two, another process that sweeps may take the
  * lock and remove the folder; then d->made stays false. With `unlocked` a folder without a lock
- * will do: where this one cannot be locked, nobody removes folders either. */
+ * will do, unless somebody holds its lock: where it cannot be locked, nobody removes folders. */
 static tn_status make_locked(tn_export_folder *d, const char *to, const char *model_id,
                              bool unlocked, tn_error *err)
 {
@@ -74,10 +74,12 @@ static tn_status make_locked(tn_export_folder *d, const char *to, const char *mo
                    (unsigned long long)tn_random_id());
     TN_TRY(tn_path_join(to, name, d->tmp, err));
     TN_TRY(tn_dir_make_new(d->tmp, err));
-    if (tn_lock_folder(&d->lock, d->tmp, NULL) != TN_OK) {
+    const tn_status locked = tn_lock_folder(&d->lock, d->tmp, NULL);
+    if (locked != TN_OK) {
         d->lock = NULL;
     }
-    d->made = tn_path_exists(d->tmp) && (d->lock != NULL || unlocked);
+    const bool will_do = locked == TN_OK || (unlocked && locked != TN_E_CKPT);
+    d->made = tn_path_exists(d->tmp) && will_do;
     if (!d->made) {
         tn_lock_release(d->lock);
         d->lock = NULL;
