@@ -183,8 +183,9 @@ TNET_API int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, 
  * column is missing, or of a type that cannot be read (structs, maps, time zones by name), or a
  * value is not what its slot takes; the text names column and row. With a shared part
  * (tnet_begin_shared) the batch has the rest of the columns, and is scored as by tnet_score_many.
- * Rows that were put together in the scorer stay as they are. Schema and batch stay the caller's, who releases them; nothing of
- * them is kept. Either of logits and clicks may be NULL; after a failure some may be written. */
+ * Rows that were put together in the scorer stay as they are. Schema and batch stay the caller's,
+ * who releases them; nothing of them is kept. Either of logits and clicks may be NULL; after a
+ * failure some may be written. */
 struct ArrowSchema;
 struct ArrowArray;
 TNET_API int tnet_score_arrow(tnet_scorer *scorer, const struct ArrowSchema *schema,

@@ -142,8 +142,8 @@ static tn_status path_of(const tn_tree *from, const char *key, const char **out,
     return TN_OK;
 }
 
-/* Refuses the weights of an export where the run samples negatives: their bias is corrected for that
- * already, and the run would correct it once more. */
+/* Refuses the weights of an export where the run samples negatives: their bias is corrected for
+ * that already, and the run would correct it once more. */
 static tn_status check_sampling(const char *dense, const tn_worker *w, tn_error *err)
 {
     char folder[TN_PATH_SIZE];
