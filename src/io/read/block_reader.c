@@ -21,6 +21,7 @@
 struct tn_block_reader {
     const tn_schema *schema;
     const tn_fileset *files;
+    const tn_format *format; /* of the source that is read */
     const atomic_bool *stop;
     tn_lane *lane;
     tn_head *head;   /* files->n; column NULL: not read yet */
@@ -44,12 +45,6 @@ enum { HOP_BYTES = 1 << 18, HEADER_BYTES_MAX = 64 };
 static inline const tn_part_info *part_of(const tn_block_reader *reader)
 {
     return &reader->files->part[reader->part];
-}
-
-/* The format of the source that is read. */
-static const tn_format *format_of(const tn_block_reader *reader)
-{
-    return tn_fileset_format(reader->files, part_of(reader)->source, reader->schema);
 }
 
 static inline tn_bytes window_of(const tn_block_reader *reader)
@@ -117,7 +112,7 @@ static tn_status take_head(tn_block_reader *reader, tn_head *head, tn_error *err
         tn_bytes window = window_of(reader);
         tn_bytes before = window;
         tn_status status =
-            format_of(reader)->head(&window, reader->ended, reader->schema, &place, head, err);
+            reader->format->head(&window, reader->ended, reader->schema, &place, head, err);
         if (status == TN_OK) {
             reader->at += before.size - window.size;
             reader->line += tn_count_lines(before.data, before.size - window.size);
@@ -133,7 +128,7 @@ static tn_status take_head(tn_block_reader *reader, tn_head *head, tn_error *err
 
 static tn_status open_at(tn_block_reader *reader, uint64_t from, tn_error *err)
 {
-    bool start_of_text = from == 0 && !format_of(reader)->binary;
+    bool start_of_text = from == 0 && !reader->format->binary;
     leave_part(reader);
     reader->offset = from;
     reader->line = start_of_text;
@@ -209,10 +204,9 @@ static tn_status hop(tn_block_reader *reader, bool *moved, tn_error *err)
     bool found = true; /* a record may begin here */
     do {
         TN_TRY(fill_window(reader, want, err));
-        uint64_t step = found ? format_of(reader)->hop(window_of(reader), reader->schema) : 0;
+        uint64_t step = found ? reader->format->hop(window_of(reader), reader->schema) : 0;
         if (step == 0) {
-            step =
-                format_of(reader)->resync(window_of(reader), reader->ended, reader->schema, &found);
+            step = reader->format->resync(window_of(reader), reader->ended, reader->schema, &found);
         }
         TN_TRY(advance(reader, step, err));
         want = step == 0 ? 2 * want : HEADER_BYTES_MAX;
@@ -246,7 +240,7 @@ static tn_status open_part(tn_block_reader *reader, tn_error *err)
 {
     const tn_part_info *part = part_of(reader);
     tn_head *head = &reader->head[part->source];
-    bool headed = format_of(reader)->head != NULL;
+    bool headed = reader->format->head != NULL;
     if (headed && (part->first == 0 || head->column == NULL)) {
         TN_TRY(open_with_head(reader, head, err));
     } else if (part->first == 0) {
@@ -255,8 +249,7 @@ static tn_status open_part(tn_block_reader *reader, tn_error *err)
     if (part->first == 0) {
         return TN_OK;
     }
-    return format_of(reader)->binary ? find_record(reader, err)
-                                     : find_line(reader, part->first, err);
+    return reader->format->binary ? find_record(reader, err) : find_line(reader, part->first, err);
 }
 
 void tn_block_done(tn_block *block)
@@ -310,6 +303,7 @@ void tn_block_reader_go(tn_block_reader *reader, uint32_t part)
     TN_ASSERT(part < reader->files->n_parts);
     leave_part(reader);
     reader->part = part;
+    reader->format = tn_fileset_format(reader->files, part_of(reader)->source, reader->schema);
     reader->over = false;
 }
 
@@ -321,7 +315,7 @@ static tn_status pass_damage(tn_block_reader *reader, tn_block *block, tn_error 
         TN_TRY(fill_window(reader, want, err));
         bool found = false;
         tn_bytes window = window_of(reader);
-        size_t step = format_of(reader)->resync(window, reader->ended, reader->schema, &found);
+        size_t step = reader->format->resync(window, reader->ended, reader->schema, &found);
         reader->at += step;
         block->passed += step;
         reader->damaged = !found;
@@ -349,7 +343,7 @@ static uint64_t line_here(const tn_block_reader *reader, const tn_block *block)
         return reader->line + lines_of(reader, block);
     }
     bool found =
-        !format_of(reader)->binary &&
+        !reader->format->binary &&
         tn_fileset_lines_before(reader->files, block->file, reader->offset + reader->at, &lines);
     return found ? lines + 1 : 0;
 }
@@ -375,12 +369,12 @@ static tn_status cut_records(tn_block_reader *reader, tn_block *block)
         tn_bytes record;
         tn_error what;
         tn_status status =
-            format_of(reader)->cut(&window, reader->ended, reader->schema, &record, &what);
+            reader->format->cut(&window, reader->ended, reader->schema, &record, &what);
         if (status == TN_END) {
             return TN_END;
         }
         if (status != TN_OK) {
-            block->damage = format_of(reader)->resync != NULL;
+            block->damage = reader->format->resync != NULL;
             reader->damaged = block->damage;
             return name_damage(reader, block, &what);
         }
