@@ -21,7 +21,7 @@
 struct tn_block_reader {
     const tn_schema *schema;
     const tn_fileset *files;
-    const tn_format *format; /* of the source that is read */
+    const tn_format *format; /* format of the source that is read */
     const atomic_bool *stop;
     tn_lane *lane;
     tn_head *head;   /* files->n; column NULL: not read yet */
