@@ -216,7 +216,7 @@ int main(int argc, char **argv)
     static tn_samples cells;
     static tn_samples parsing;
     static bench b;
-    double limit = INFINITY;
+    double limit = (double)INFINITY;
     tn_flush_denormals();
     const bool json = tn_json_wanted(&argc, argv);
     uint64_t rows = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
     }
     tn_machine_print(json);
     print("arrays of 14 int64 and 26 utf8 columns to cells", &cells, rows, limit, 500, json);
-    print("those cells to parsed rows", &parsing, rows, limit, NAN, json);
+    print("those cells to parsed rows", &parsing, rows, limit, (double)NAN, json);
     close_bench(&b);
     return 0;
 }
