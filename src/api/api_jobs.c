@@ -201,6 +201,7 @@ int tnet_run_evaluate(tnet_run *run, const tnet_stream *stream, char **json, tne
         code = tn_api_fail(err, &why);
     }
     if (code == TNET_OK) {
+        TN_ASSERT(*json != NULL);
         memcpy(*json, tn_text_str(&j.json), j.json.size + 1);
     }
     tn_text_done(&j.json);

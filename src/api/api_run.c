@@ -335,6 +335,7 @@ static int make(const tnet_run_opts *opts, bool is_folder, tnet_run **out, tnet_
     *out = NULL;
     int code = new_run(opts, is_folder, &run, &why) == TN_OK ? 0 : tn_api_fail(err, &why);
     if (code == 0) {
+        TN_ASSERT(run != NULL);
         const tn_embedder *before = tn_embedder_enter(&run->embedder);
         if (!is_folder) {
             look_for_format(run);

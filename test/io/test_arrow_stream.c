@@ -99,7 +99,7 @@ static void assert_all_rows(const tn_text *bytes, uint64_t rows)
     for (uint64_t i = 0; i < rows; i++) {
         uint64_t number = 0;
         int64_t whole = 0;
-        const char *row = bytes->data + HEAD + i * ROW;
+        const char *row = tn_text_str(bytes) + HEAD + i * ROW;
         memcpy(&number, row + 4, sizeof number);
         memcpy(&whole, row + 13, sizeof whole);
         assert_int_equal(number, i);

@@ -236,7 +236,7 @@ uint64_t tn_flush_denormals(void)
 #elif defined(__aarch64__)
     __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
 #endif
-    tn_float_mode_set(mode | flushing);
+    tn_float_mode_set(mode | flushing); // cppcheck-suppress badBitmaskCheck
     return mode;
 }
 

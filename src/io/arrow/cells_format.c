@@ -206,6 +206,7 @@ static tn_arrow_cell cell_of(const cell_walk *w, uint32_t name)
     if (column == TN_NOWHERE) { /* nobody wanted it */
         return (tn_arrow_cell){.kind = TN_CELL_NONE};
     }
+    TN_ASSERT(w->cell != NULL); /* find_cells came before */
     const tn_span *span = &w->cell[column];
     tn_bytes in = {span->text, span->size, false};
     return tn_arrow_cell_take(&in);
