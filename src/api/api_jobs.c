@@ -195,6 +195,9 @@ int tnet_run_evaluate(tnet_run *run, const tnet_stream *stream, char **json, tne
     judging j = {.rows = stream != NULL};
     const tn_api_job job = {.work = judge, .arg = &j, .reads = true, .rows = stream};
     tn_error why = {0};
+    if (json == NULL) {
+        return tn_api_refuse(err, TN_E_USAGE, "there is no place for the results");
+    }
     *json = NULL;
     int code = tn_api_call(run, &job, err);
     if (code == TNET_OK && TN_ALLOC(*json, j.json.size + 1, "results", &why) != TN_OK) {
@@ -257,6 +260,9 @@ int tnet_run_predict(tnet_run *run, const tnet_stream *stream, tnet_take_scores 
     judging j = {.rows = stream != NULL, .sink = pass_on, .sink_arg = &t};
     const tn_api_job job = {
         .work = predict, .arg = &j, .reads = true, .rows = stream, .extra = unlabelled};
+    if (take == NULL) {
+        return tn_api_refuse(err, TN_E_USAGE, "nobody takes the scores");
+    }
     const int code = tn_api_call(run, &job, err);
     tn_free(t.logit);
     tn_free(t.click);
@@ -311,9 +317,7 @@ int tnet_run_save(tnet_run *run, const char *dir, tnet_error *err)
     char to[TN_PATH_SIZE];
     const int size = dir != NULL ? snprintf(to, sizeof to, "%s", dir) : -1;
     if (size <= 0 || (size_t)size >= sizeof to) {
-        tn_error why = {0};
-        (void)tn_fail(&why, TN_E_USAGE, "a model is saved to a folder, and none is named");
-        return tn_api_fail(err, &why);
+        return tn_api_refuse(err, TN_E_USAGE, "a model is saved to a folder, and none is named");
     }
     return tn_api_call(run, &(tn_api_job){.work = save, .arg = to, .reads = true}, err);
 }

@@ -23,7 +23,9 @@ int tn_api_fail(tnet_error *out, const tn_error *err)
     return code;
 }
 
-static int refuse(tnet_error *out, tn_status status, const char *what)
+static const char forked[] = "this run was made in another process: a forked child opens it anew";
+
+int tn_api_refuse(tnet_error *out, tn_status status, const char *what)
 {
     tn_error err = {0};
     (void)tn_fail(&err, status, "%s", what);
@@ -213,11 +215,10 @@ static tn_status work_in_arena(tnet_run *run, const tn_api_job *job, tn_error *e
 int tn_api_call(tnet_run *run, const tn_api_job *job, tnet_error *err)
 {
     if (run == NULL) {
-        return refuse(err, TN_E_USAGE, "there is no run");
+        return tn_api_refuse(err, TN_E_USAGE, "there is no run");
     }
     if (run->pid != getpid()) {
-        return refuse(err, TN_E_USAGE,
-                      "this run was made in another process: a forked child opens it anew");
+        return tn_api_refuse(err, TN_E_USAGE, forked);
     }
     tn_error why = {0};
     const uint64_t mode = tn_flush_denormals();
@@ -330,7 +331,7 @@ static int make(const tnet_run_opts *opts, bool is_folder, tnet_run **out, tnet_
     tn_error why = {0};
     tnet_run *run = NULL;
     if (out == NULL) {
-        return refuse(err, TN_E_USAGE, "there is no place for the run");
+        return tn_api_refuse(err, TN_E_USAGE, "there is no place for the run");
     }
     *out = NULL;
     int code = new_run(opts, is_folder, &run, &why) == TN_OK ? 0 : tn_api_fail(err, &why);
@@ -404,7 +405,10 @@ int tnet_run_set(tnet_run *run, const char *override, tnet_error *err)
 {
     tn_error why = {0};
     if (run == NULL || override == NULL) {
-        return refuse(err, TN_E_USAGE, "there is no run, or no option");
+        return tn_api_refuse(err, TN_E_USAGE, "there is no run, or no option");
+    }
+    if (run->pid != getpid()) {
+        return tn_api_refuse(err, TN_E_USAGE, forked);
     }
     return add_override(run, override, &why) == TN_OK ? TNET_OK : tn_api_fail(err, &why);
 }
@@ -413,7 +417,10 @@ int tnet_run_data(tnet_run *run, int which, const tnet_stream *stream, tnet_erro
 {
     tn_error why = {0};
     if (run == NULL || which < TNET_TRAIN || which > TNET_TEST) {
-        return refuse(err, TN_E_USAGE, "there is no run, or no data of that number");
+        return tn_api_refuse(err, TN_E_USAGE, "there is no run, or no data of that number");
+    }
+    if (run->pid != getpid()) {
+        return tn_api_refuse(err, TN_E_USAGE, forked);
     }
     return take_stream(run, (uint32_t)which, stream, &why) == TN_OK ? TNET_OK
                                                                     : tn_api_fail(err, &why);

@@ -52,3 +52,4 @@ int tn_api_call(tnet_run *run, const tn_api_job *job, tnet_error *err);
 
 /* Fills the caller's error, which may be NULL, from a failure; returns its code. */
 int tn_api_fail(tnet_error *out, const tn_error *err);
+int tn_api_refuse(tnet_error *out, tn_status status, const char *what); /* by a sentence */

@@ -12,8 +12,8 @@
  *         complain(err.text);
  *     tnet_run_free(run);
  *
- * What a run learns, writes and says is what tnet-train does with the same configuration, data and
- * seed, bit for bit: the programs call the same functions. Words of configurations: docs/config.md.
+ * A run learns, writes and says the same as tnet-train with this configuration, data and seed, bit
+ * for bit: the programs call the same functions. Words of configurations: docs/config.md.
  *
  * The model. A run has a folder, run.dir, where its checkpoints, metrics.jsonl and summary.json
  * are. When the configuration names none it is a folder below $TMPDIR, else /tmp, which
@@ -31,7 +31,7 @@
  * which may come from any thread of the run, also from two at once. Texts are lent for the call. A
  * hook must not call functions of its run but tnet_run_stop.
  *
- * What the library never does: print, end the process, handle or send signals, change the locale,
+ * The library does none of this: print, end the process, handle or send signals, change the locale,
  * limits, environment, working directory or options of malloc, pin threads, or keep a thread
  * running when a function has returned. It sets the calling thread's floating-point mode to flush
  * denormals for the length of a call.
@@ -149,7 +149,8 @@ TNET_API int tnet_run_data(tnet_run *run, int which, const tnet_stream *stream, 
 /* Trains until the run is over. TNET_E_STOPPED: it was stopped, and is saved. */
 TNET_API int tnet_run_train(tnet_run *run, tnet_error *err);
 
-/* Has the function that the run is in end soon with TNET_E_STOPPED; the next one begins anew. */
+/* Has the function that the run is in, or else the next one, end soon with TNET_E_STOPPED; the one
+ * after it works again. */
 TNET_API void tnet_run_stop(tnet_run *run);
 
 /* Judges the newest checkpoint by `stream`, or, where that is NULL, by data.test, else data.valid.

@@ -6,8 +6,8 @@
  *     category   rows       auc     other   logloss     other    change       low      high
  *     68fd1e64   1201  0.751002  0.740110  0.440101  0.451200 -0.011099 -0.014002 -0.008196
  *
- * Of each slot of eval.slices the values whose log loss has moved (TN_COMPARE_MOVED), the largest
- * changes first.
+ * Each slot of eval.slices is listed by the values whose log loss has moved (TN_COMPARE_MOVED), the
+ * largest changes first.
  */
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
