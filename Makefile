@@ -5,7 +5,7 @@
 # make docs     writes docs/config.md and docs/man/ anew, after an option has changed
 # make way      writes the list of docs/way.md anew, after a function on the way of one row has changed
 # make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
-# make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it
+# make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it, NIGHT=all for every part
 # make interop  exports, data and curves read by other programs, data read from nginx, S3 and behind Kerberos: languages, onnxruntime, scikit-learn, VW,
 #               TensorFlow, safetensors, TensorBoard, where those are installed
 # make packages build/packages: Debian packages and a .tar.gz that may be unpacked anywhere

@@ -2,7 +2,9 @@
 # Builds every fuzz target with clang, libFuzzer and the sanitizers, and runs each for a while.
 #
 #     test/fuzz/run.sh [SECONDS [NAME..]]     30 seconds each; `format` is test/fuzz/fuzz_format.c
+#     PART=1/3 ..                             every third target, from the second on
 #
+# As many run at once as there are cores.
 # A run starts from test/fuzz/corpus/<name> and what earlier runs found in <build>/corpus/<name>. An input that
 # makes a target fail is kept in <build>/findings: `<build>/fuzz_<name> FILE` repeats it; once the fault is mended,
 # the file belongs into test/fuzz/corpus/<name>, which ordinary tests replay. <build> is $TNET_FUZZ, build/fuzz
@@ -21,7 +23,7 @@ build=${TNET_FUZZ:-build/fuzz}
 
 names=$*
 if [ -z "$names" ]; then
-    names=$(for file in test/fuzz/fuzz_*.c; do basename "$file" .c; done | sed 's/^fuzz_//')
+    names=$(for file in test/fuzz/fuzz_*.c; do basename "$file" .c; done | sed 's/^fuzz_//' | test/part)
 fi
 if ! printf 'int LLVMFuzzerTestOneInput(void *data, long size) { return data && size < 0; }' |
     clang -x c -fsanitize=fuzzer,address -o /dev/null - 2>/dev/null; then
@@ -34,25 +36,34 @@ cmake --preset fuzz -B "$build" >/dev/null
 cmake --build "$build" --target $(printf 'fuzz_%s ' $names) -- --quiet
 
 mkdir -p "$build/findings"
-n=0
-bad=
-for name in $names; do
-    n=$((n + 1))
-    log=$build/$name.log
-    mkdir -p "$build/corpus/$name"
+
+# fuzz NAME: runs one target and prints its line; what it found makes the file NAME.found
+fuzz() {
+    log=$build/$1.log
+    mkdir -p "$build/corpus/$1"
     status=0
-    "$build/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-        -artifact_prefix="$build/findings/$name-" "$build/corpus/$name" "test/fuzz/corpus/$name" \
+    "$build/fuzz_$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+        -artifact_prefix="$build/findings/$1-" "$build/corpus/$1" "test/fuzz/corpus/$1" \
         >"$log" 2>&1 || status=$?
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     if [ "$status" -eq 0 ]; then
-        printf '%-12s ok    %s runs\n' "$name" "${runs:-?}"
+        printf '%-12s ok    %s runs\n' "$1" "${runs:-?}"
     else
-        bad="$bad $name"
-        printf '%-12s FAIL  code %s, see %s\n' "$name" "$status" "$log"
+        touch "$build/$1.found"
+        printf '%-12s FAIL  code %s, see %s\n' "$1" "$status" "$log"
         grep -E 'ERROR: |runtime error: |SUMMARY: |Test unit written to|assertion' "$log" | head -n 8 || :
     fi
+}
+
+rm -f "$build"/*.found
+n=0
+for name in $names; do
+    n=$((n + 1))
+    fuzz "$name" &
+    [ $((n % $(nproc))) -ne 0 ] || wait
 done
+wait
+bad=$(cd "$build" && find . -name '*.found' | sort | sed 's/^.\// /; s/.found$//' | tr -d '\n')
 if [ -n "$bad" ]; then
     echo "fuzz: FOUND faults in$bad; $n targets, ${seconds} s each; inputs are in $build/findings"
     exit 1

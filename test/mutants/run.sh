@@ -2,17 +2,19 @@
 # run.sh - shows that tests see one-line faults in the code that decides what is kept, restored, retried or dropped.
 #
 #     test/mutants/run.sh [WORD..]     every row of test/mutants/list, or those that contain one of the words
+#     PART=3/10 ..                     every tenth of these rows, from the fourth on
 #
 # A row is FILE, a sed expression that changes a line of it, and a regular expression of the ctest tests that must fail
 # then, with tabs between. Each mutant is built in a copy of the committed tree in build/mutants and those tests run. A mutant that
-# lives, changes nothing or does not compile is printed; the exit code is 1 then. `make nightly STEPS=mutants` runs all.
+# lives, changes nothing or does not compile is printed; the exit code is 1 then. `make nightly` runs a tenth each night, `NIGHT=all` all.
 set -eu
 cd "$(dirname "$0")/../.."
 list=test/mutants/list
 rm -rf build/mutants/src build/mutants/test build/mutants/bench # files may have moved since
 mkdir -p build/mutants
 # No words are one that stands in every row.
-printf '%s\n' "$@" | grep -F -f - "$list" | grep -v -e '^#' -e '^$' >build/mutants/chosen || {
+printf '%s\n' "$@" | grep -F -f - "$list" | grep -v -e '^#' -e '^$' | test/part >build/mutants/chosen
+[ -s build/mutants/chosen ] || {
     echo "mutants: no row holds '$*'" >&2
     exit 2
 }
