@@ -6,7 +6,7 @@
 #include "config/absent.h"
 #include "config/field.h"
 #include "io/read/fileset.h"
-#include "io/source/uri.h"
+#include "io/source/remote.h"
 #include "train/eval/predict.h"
 #include "train/job/eval_job.h"
 #include "train/report/eval_pages.h"

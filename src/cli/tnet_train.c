@@ -10,7 +10,7 @@
 #include "config/field.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
-#include "io/source/uri.h"
+#include "io/source/remote.h"
 #include "train/config/lists.h"
 #include "train/eval/predict.h"
 #include "train/job/train_job.h"

@@ -5,6 +5,7 @@
 #include "extra/remote/scheme_s3.h"
 
 #include "base/core/number.h"
+#include "io/source/remote.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -66,6 +66,3 @@ void tn_http_stream_close(tn_remote_stream *s);
 void tn_http_stream_until(tn_remote_stream *s, uint64_t until);
 tn_status tn_http_stream_read(tn_remote_stream *s, void *data, size_t size, size_t *n,
                               tn_error *err) TN_MUST_USE;
-tn_status tn_http_check_target(const char *uri, bool is_file, tn_error *err) TN_MUST_USE;
-tn_status tn_http_put(tn_remote *r, const char *path, const char *uri, const atomic_bool *stop,
-                      tn_error *err) TN_MUST_USE;

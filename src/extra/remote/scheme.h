@@ -10,8 +10,7 @@
 #include "base/core/text.h"
 #include "extra/remote/curlcalls.h"
 #include "extra/remote/http_reply.h"
-#include "extra/remote/kerberos.h"
-#include "io/source/uri.h"
+#include "extra/remote/uri.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -58,7 +57,7 @@ typedef struct tn_attempt {
     tn_text user;                    /* CURLOPT_USERPWD */
     struct curl_slist *headers;      /* added with tn_attempt_header */
     bool netrc;                      /* ~/.netrc may know a password */
-    bool kerberos;                   /* a ticket goes along: kerberos.h */
+    bool kerberos;                   /* a ticket goes along: curlcalls.h */
     bool failed;                     /* no memory for a header */
     char no_ticket[TN_KERBEROS_WHY]; /* why GSS-API had no ticket for it; "": it had one */
 } tn_attempt;

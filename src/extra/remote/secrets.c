@@ -4,7 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/file/file.h"
-#include "io/source/uri.h"
+#include "extra/remote/uri.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,7 +3,6 @@
 #include "base/core/log.h"
 #include "dict/dict_deltas.h"
 #include "io/source/remote.h"
-#include "io/source/uri.h"
 #include "serve/export_index.h"
 #include "train/export/export_folder.h"
 #include "train/export/export_target.h"

@@ -2,11 +2,40 @@
 #include "io/source/remote.h"
 
 #include "config/absent.h"
-#include "io/source/uri.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #define TN_REMOTE_KIND(name) extern const tn_remote_kind tn_remote_kind_##name;
 #include "io/source/remotes.def"
 #undef TN_REMOTE_KIND
+
+size_t tn_uri_scheme(const char *text)
+{
+    size_t n = 0;
+    while ((text[n] >= 'a' && text[n] <= 'z') || (text[n] >= 'A' && text[n] <= 'Z') ||
+           (n > 0 && ((text[n] >= '0' && text[n] <= '9') || text[n] == '+' || text[n] == '-' ||
+                      text[n] == '.'))) {
+        n++;
+    }
+    return strncmp(text + n, "://", 3) == 0 ? n : 0;
+}
+
+bool tn_uri_is(const char *text)
+{
+    return tn_uri_scheme(text) > 0;
+}
+
+tn_status tn_uri_join(const char *uri, const char *name, char out[TN_PATH_SIZE], tn_error *err)
+{
+    const size_t size = strlen(uri);
+    const bool slash = size > 0 && uri[size - 1] == '/';
+    const int length = snprintf(out, TN_PATH_SIZE, "%s%s%s", uri, slash ? "" : "/", name);
+    return length > 0 && length < TN_PATH_SIZE
+               ? TN_OK
+               : tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                         uri);
+}
 
 static tn_status refuse_to_read(const char *path, bool *out, tn_error *err)
 {

@@ -58,6 +58,7 @@
 #pragma once
 
 #include "base/core/error.h"
+#include "base/file/file.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -133,3 +134,9 @@ typedef struct tn_remote_kind {
 } tn_remote_kind;
 
 const tn_remote_kind *tn_remotes(void);
+
+size_t tn_uri_scheme(const char *text); /* bytes before "://"; 0: the text is no URI */
+bool tn_uri_is(const char *text);       /* "word://.." */
+/* Writes "a/b" of "a" or "a/", and "b". TN_E_LIMIT. */
+tn_status tn_uri_join(const char *uri, const char *name, char out[TN_PATH_SIZE],
+                      tn_error *err) TN_MUST_USE;

@@ -9,7 +9,7 @@
 #include "io/format/format.h"
 #include "io/read/fileset.h"
 #include "io/schema/dataopts.h"
-#include "io/source/uri.h"
+#include "io/source/remote.h"
 #include "train/config/days.h"
 
 #include <string.h>

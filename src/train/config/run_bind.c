@@ -8,7 +8,6 @@
 #include "config/tree.h"
 #include "io/format/format.h"
 #include "io/source/remote.h"
-#include "io/source/uri.h"
 #include "metrics/calibrator.h"
 #include "metrics/metrics.h"
 #include "nn/gemm/gemm.h"

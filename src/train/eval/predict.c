@@ -9,7 +9,6 @@
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 #include "io/source/remote.h"
-#include "io/source/uri.h"
 #include "train/eval/sign_text.h"
 
 #include <math.h>

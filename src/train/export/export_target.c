@@ -3,7 +3,6 @@
 
 #include "config/absent.h"
 #include "io/source/remote.h"
-#include "io/source/uri.h"
 #include "train/config/run.h"
 #include "train/export/export_folder.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/core/log.h"
 #include "io/schema/dataopts.h"
-#include "io/source/uri.h"
+#include "io/source/remote.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
 #include "train/export/export_target.h"

@@ -8,7 +8,7 @@
 #include "base/thread/threads.h"
 #include "config/diag.h"
 #include "dict/dictvalue.h"
-#include "io/source/uri.h"
+#include "io/source/remote.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"

@@ -1,9 +1,9 @@
 /* uri.c - scheme, authority, path and query by RFC 3986; secrets are looked for by name. */
-#include "io/source/uri.h"
+#include "extra/remote/uri.h"
 
 #include "base/core/number.h"
+#include "io/source/remote.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -17,21 +17,6 @@ static bool is_letter(char c)
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-static size_t scheme_size(const char *text)
-{
-    size_t n = 0;
-    while (is_letter(text[n]) ||
-           (n > 0 && (is_digit(text[n]) || text[n] == '+' || text[n] == '-' || text[n] == '.'))) {
-        n++;
-    }
-    return strncmp(text + n, "://", 3) == 0 ? n : 0;
-}
-
-bool tn_uri_is(const char *text)
-{
-    return scheme_size(text) > 0;
 }
 
 /* "x%2Damz" is "x-amz"; false: it has no room. */
@@ -148,7 +133,7 @@ static tn_status check_host(const tn_uri *u, tn_error *err)
 tn_status tn_uri_read(tn_uri *out, const char *text, tn_error *err)
 {
     tn_uri u = {0};
-    const size_t scheme = scheme_size(text);
+    const size_t scheme = tn_uri_scheme(text);
     if (scheme == 0) {
         return tn_fail(err, TN_E_DATA, "'%s' is not a URI", text);
     }
@@ -219,15 +204,4 @@ size_t tn_uri_plain(tn_bytes path)
         n++;
     }
     return n;
-}
-
-tn_status tn_uri_join(const char *uri, const char *name, char out[TN_PATH_SIZE], tn_error *err)
-{
-    const size_t size = strlen(uri);
-    const bool slash = size > 0 && uri[size - 1] == '/';
-    const int length = snprintf(out, TN_PATH_SIZE, "%s%s%s", uri, slash ? "" : "/", name);
-    return length > 0 && length < TN_PATH_SIZE
-               ? TN_OK
-               : tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
-                         uri);
 }

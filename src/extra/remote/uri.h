@@ -13,13 +13,10 @@
 #include "base/core/bytes.h"
 #include "base/core/error.h"
 #include "base/core/text.h"
-#include "base/file/file.h"
 
 typedef struct tn_uri {
     tn_bytes scheme, host, path, query; /* lent by the text */
 } tn_uri;
-
-bool tn_uri_is(const char *text); /* "word://.." */
 
 /* TN_E_DATA: not a URI, or with a secret in it, which the message does not show. */
 tn_status tn_uri_read(tn_uri *out, const char *text, tn_error *err) TN_MUST_USE;
@@ -29,10 +26,6 @@ void tn_uri_encode(tn_text *out, tn_bytes bytes, bool slashes);
 /* Appends what is encoded already, and encodes only what no URI may hold: blanks, controls, bytes
  * above 7E, and quotes. */
 void tn_uri_mend(tn_text *out, tn_bytes bytes);
-
-/* "a/b" of "a" or "a/", and "b". TN_E_LIMIT. */
-tn_status tn_uri_join(const char *uri, const char *name, char out[TN_PATH_SIZE],
-                      tn_error *err) TN_MUST_USE;
 
 /* Bytes in front of the first of "*?[". */
 size_t tn_uri_plain(tn_bytes path);

@@ -1,5 +1,7 @@
 /* test_uri.c - URIs taken apart; secrets in them are refused and not shown. */
-#include "io/source/uri.h"
+#include "extra/remote/uri.h"
+
+#include "io/source/remote.h"
 
 #include "support/test.h"
 
