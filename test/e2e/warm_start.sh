@@ -58,6 +58,15 @@ dense=$(echo "$dir"/export/*/dense.safetensors)
 expect 3 tnet-train -q "$dir/old.yaml" run.dir="$dir/twice" checkpoint.from="{dense: $dense}" data.negative_sampling=0.5
 says "and data.negative_sampling would correct it again"
 
+# The batch norms of an export are folded into its layers: a model with batch norms cannot begin with them.
+expect 0 tnet-train -q "$dir/old.yaml" run.dir="$dir/norm" model.batch_norm=true
+expect 0 tnet-export -q "$dir/old.yaml" run.dir="$dir/norm" model.batch_norm=true --to "$dir/folded"
+dense=$(echo "$dir"/folded/*/dense.safetensors)
+expect 5 tnet-train -q "$dir/old.yaml" run.dir="$dir/norm2" model.batch_norm=true checkpoint.from="{dense: $dense}"
+says "is of an export, whose batch norms are folded into the layers before them: it has no '"
+says "hint: 'checkpoint.from: RUN' begins with the checkpoint itself"
+expect 0 tnet-train -q "$dir/old.yaml" run.dir="$dir/norm2" model.batch_norm=true checkpoint.from="$dir/norm"
+
 # nor is even that one needed to evaluate: a run that has not begun is what it begins with
 expect 0 tnet-eval "$dir/old.yaml" run.dir="$dir/unborn" checkpoint.from="$dir/old" --predictions "$dir/unborn.pred"
 told "no checkpoint yet: the model begins with the weights of '$dir/old/ckpt-1' (step 24): "

@@ -50,10 +50,41 @@ static bool has_shape(const tn_tensor *t, const tn_param_slice *s)
            (t->rank == 1 && s->rows == 1 && t->shape[0] == s->cols);
 }
 
+/* *out: the file lies in an export. */
+static tn_status look_for_export(const char *dense, bool *out, tn_error *err)
+{
+    char folder[TN_PATH_SIZE];
+    char graph[TN_PATH_SIZE];
+    TN_TRY(tn_path_parent(dense, folder, err));
+    TN_TRY(tn_path_join(folder, "model.json", graph, err));
+    *out = tn_path_exists(graph);
+    return TN_OK;
+}
+
+/* Refuses the weights of an export that lack running values: its norms are folded. */
+static tn_status check_norms(const tn_safetensors *doc, const tn_worker *w, const char *path,
+                             tn_error *err)
+{
+    bool is_export = false;
+    TN_TRY(look_for_export(path, &is_export, err));
+    for (uint32_t i = 0; is_export && i < tn_params_count(w->params); i++) {
+        const tn_param_slice *s = tn_params_get(w->params, i);
+        if (s->state && tn_tensor_find(doc, s->name) == NULL) {
+            return tn_fail(err, TN_E_CKPT,
+                           "'%s' is of an export, whose batch norms are folded into the layers "
+                           "before them: it has no '%s'\nhint: 'checkpoint.from: RUN' begins with "
+                           "the checkpoint itself",
+                           path, s->name);
+        }
+    }
+    return TN_OK;
+}
+
 static tn_status match_tensors(const tn_safetensors *doc, tn_worker *w, const char *path,
                                tn_error *err)
 {
     tn_misfits m = {0};
+    TN_TRY(check_norms(doc, w, path, err));
     for (uint32_t i = 0; i < tn_params_count(w->params); i++) {
         const tn_param_slice *s = tn_params_get(w->params, i);
         const tn_tensor *t = tn_tensor_find(doc, s->name);
@@ -146,11 +177,9 @@ static tn_status path_of(const tn_tree *from, const char *key, const char **out,
  * that already, and the run would correct it once more. */
 static tn_status check_sampling(const char *dense, const tn_worker *w, tn_error *err)
 {
-    char folder[TN_PATH_SIZE];
-    char graph[TN_PATH_SIZE];
-    TN_TRY(tn_path_parent(dense, folder, err));
-    TN_TRY(tn_path_join(folder, "model.json", graph, err));
-    return w->plan->run->data.negative_sampling == 1 || !tn_path_exists(graph)
+    bool is_export = false;
+    TN_TRY(look_for_export(dense, &is_export, err));
+    return w->plan->run->data.negative_sampling == 1 || !is_export
                ? TN_OK
                : tn_fail(err, TN_E_CONFIG,
                          "'%s' is of an export, whose bias is corrected for sampled negatives, and "
