@@ -255,6 +255,21 @@ def test_a_configuration_trains_as_the_program(rows, tmp_path):
         assert learned(tnet.load(run)) == learned(model)
 
 
+def test_a_run_begins_as_asked(rows, tmp_path):
+    csv = write_csv(tmp_path / "t.csv", rows)
+    run = tnet.Run(config=f"data: {{format: csv, train: {csv}, label: click}}\n"
+                   "slots: [{name: user, type: str}]\nmodel: lr\ncheckpoint: {every: never}\n",
+                   overrides=[f"run.dir={tmp_path / 'run'}", "train.epochs=1"])
+    with pytest.raises(tnet.ModelError):
+        run.train(resume=True)
+    run.train()
+    assert not os.path.exists(tmp_path / "run" / "LATEST")
+    run.checkpoint()
+    run.train(fresh=True)
+    assert os.path.exists(tmp_path / "run" / "LATEST")
+    assert os.path.isdir(tmp_path / "run" / "earlier-1")
+
+
 def test_interrupted_training_keeps_the_model_and_raises(tmp_path):
     script = tmp_path / "long.py"
     script.write_text(textwrap.dedent("""\

@@ -8,7 +8,7 @@ in a wheel), and where the system's loader looks.
 import ctypes
 import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_float, c_int,
-                    c_int64, c_size_t, c_uint64, c_void_p)
+                    c_int64, c_size_t, c_uint, c_uint64, c_void_p)
 
 
 class TNetError(Exception):
@@ -162,7 +162,8 @@ run_open = _declare(_train, c_int, "tnet_run_open", POINTER(RunOptions), POINTER
 run_free = _declare(_train, None, "tnet_run_free", c_void_p)
 run_set = _declare(_train, c_int, "tnet_run_set", c_void_p, c_char_p, _E)
 run_data = _declare(_train, c_int, "tnet_run_data", c_void_p, c_int, POINTER(Stream), _E)
-run_train = _declare(_train, c_int, "tnet_run_train", c_void_p, _E)
+run_train_as = _declare(_train, c_int, "tnet_run_train_as", c_void_p, c_uint, _E)
+run_checkpoint = _declare(_train, None, "tnet_run_checkpoint", c_void_p)
 run_stop = _declare(_train, None, "tnet_run_stop", c_void_p)
 run_evaluate = _declare(_train, c_int, "tnet_run_evaluate", c_void_p, POINTER(Stream),
                         POINTER(c_void_p), _E)

@@ -167,9 +167,16 @@ class Run:
         if isinstance(outcome[0], BaseException):
             raise outcome[0]
 
-    def train(self):
-        """Trains until the run is over, or goes on with it."""
-        self._call_aside(c.run_train)
+    def train(self, *, resume=False, fresh=False, again=False):
+        """Trains until the run is over, or goes on with it. resume, fresh, again: as tnet-train
+        --resume, --fresh and --again."""
+        how = ctypes.c_uint(bool(resume) | bool(fresh) << 1 | bool(again) << 2)
+        self._call_aside(c.run_train_as, how)
+
+    def checkpoint(self):
+        """Has train() save a checkpoint after the present step, and go on. From any thread."""
+        if self._handle:
+            c.run_checkpoint(self._handle)
 
     def stop(self):
         """Has train() end soon; the model is kept. From any thread."""

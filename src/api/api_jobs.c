@@ -128,7 +128,7 @@ static void pass_scores_on(void *arg, uint64_t step, const tn_metrics *metrics)
 
 static tn_status train(tnet_run *run, tn_setup *s, void *arg, tn_error *err)
 {
-    (void)arg;
+    const unsigned *how = arg;
     watching watch = {.run = run, .options = &s->run};
     const tnet_hooks *hooks = &run->hooks;
     const tn_watch hooked = {
@@ -140,9 +140,14 @@ static tn_status train(tnet_run *run, tn_setup *s, void *arg, tn_error *err)
         .arg = &watch,
         .terminal = true,
         .stop = &run->stop,
+        .save = &run->saves,
         .ends = &run->ends,
         .inputs = &s->inputs,
     };
+    const tn_train_job_opts begins = {.resume = (*how & TNET_RESUME) != 0,
+                                      .fresh = (*how & TNET_FRESH) != 0,
+                                      .again = (*how & TNET_AGAIN) != 0};
+    TN_TRY(tn_train_job_begin(s, &begins, err));
     atomic_store(&run->ends, false);
     const tn_status planned = tn_train_job_plan(s, &run->stop, err);
     if (planned != TN_OK) {
@@ -157,9 +162,17 @@ static tn_status train(tnet_run *run, tn_setup *s, void *arg, tn_error *err)
     return status;
 }
 
+int tnet_run_train_as(tnet_run *run, unsigned how, tnet_error *err)
+{
+    if ((how & ~(unsigned)(TNET_RESUME | TNET_FRESH | TNET_AGAIN)) != 0) {
+        return tn_api_refuse(err, TN_E_USAGE, "training is asked for what this library has not");
+    }
+    return tn_api_call(run, &(tn_api_job){.work = train, .arg = &how}, err);
+}
+
 int tnet_run_train(tnet_run *run, tnet_error *err)
 {
-    return tn_api_call(run, &(tn_api_job){.work = train}, err);
+    return tnet_run_train_as(run, 0, err);
 }
 
 /* ---- evaluation ---- */
@@ -176,12 +189,14 @@ static tn_status judge(tnet_run *run, tn_setup *s, void *arg, tn_error *err)
     static const char *const rows[] = {TN_API_ROWS};
     judging *j = arg;
     const tn_eval_job_opts opts = {.data = {.n = j->rows ? 1 : 0, .item = rows},
+                                   .predictions = j->sink == NULL ? s->run.eval.predictions : NULL,
                                    .sink = j->sink,
                                    .sink_arg = j->sink_arg,
                                    .stop = &run->stop};
     tn_eval_job *job = NULL;
     TN_TRY(tn_eval_job_new(&job, s, &opts, err));
-    tn_status status = tn_eval_job_run(job, NULL, err);
+    tn_status status = tn_eval_job_check_outputs(job, NULL, 0, err);
+    status = status == TN_OK ? tn_eval_job_run(job, NULL, err) : status;
     if (status == TN_OK && j->sink == NULL) {
         status = tn_eval_result_json(tn_eval_job_result(job), &j->json, err);
         status = status == TN_OK ? tn_text_check(&j->json, "results", err) : status;

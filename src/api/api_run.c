@@ -193,6 +193,7 @@ static tn_status load_and_work(tnet_run *run, const tn_api_job *job, tn_setup *s
     s->opens = run->is_folder;
     TN_TRY(tn_setup_load(s, &in, err));
     TN_TRY(check_run(&s->run, err));
+    TN_TRY(tn_setup_check_hosts(s, err));
     return job->work(run, s, job->arg, err);
 }
 
@@ -201,6 +202,9 @@ static tn_status work_in_arena(tnet_run *run, const tn_api_job *job, tn_error *e
     tn_setup s = {.arena = tn_arena_new(1 << 18)};
     s.binder = (tn_binder){.arena = s.arena, .diag = &s.diag};
     tn_status status = load_and_work(run, job, &s, err);
+    if (status != TN_OK && s.diag.n_errors == 0) {
+        tn_setup_advise(&s, err);
+    }
     if (s.diag.n_errors > 0) {
         static const char mark[] = "error: "; /* begins a fault without a place */
         const char *text = tn_text_str(&s.diag.text);
@@ -393,6 +397,13 @@ void tnet_run_stop(tnet_run *run)
 {
     if (run != NULL) {
         atomic_store(&run->stop, true);
+    }
+}
+
+void tnet_run_checkpoint(tnet_run *run)
+{
+    if (run != NULL) {
+        atomic_store(&run->saves, true);
     }
 }
 

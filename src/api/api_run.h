@@ -28,8 +28,9 @@ struct tnet_run {
     tn_arrow_source *source[TN_API_STREAMS];
     tn_producers producers;
     tn_embedder embedder;
-    atomic_bool stop; /* the present call is to end */
-    atomic_bool ends; /* a hook wants training to end */
+    atomic_bool stop;  /* the present call is to end */
+    atomic_bool saves; /* training is to save a checkpoint, and go on */
+    atomic_bool ends;  /* a hook wants training to end */
     char dir[TN_PATH_SIZE];
     bool owns_dir; /* made for this run, and removed with it */
 };

@@ -29,7 +29,7 @@
  *
  * Hooks. They are called by the thread that is inside of a function of the run, but for `line`,
  * which may come from any thread of the run, also from two at once. Texts are lent for the call. A
- * hook must not call functions of its run but tnet_run_stop.
+ * hook must not call functions of its run but tnet_run_stop and tnet_run_checkpoint.
  *
  * The library does none of this: print, end the process, handle or send signals, change the locale,
  * limits, environment, working directory or options of malloc, pin threads, or keep a thread
@@ -42,9 +42,9 @@
  * learned before is in its folder.
  *
  * Threads. A run belongs to one thread at a time; several runs may work side by side in one
- * process. tnet_run_stop may be called from any thread and from signal handlers. A run that has
- * been forked is of no use to the child: every function but tnet_run_free is TNET_E_USAGE there,
- * and that one frees memory alone.
+ * process. tnet_run_stop may be called from any thread and from signal handlers, and so may
+ * tnet_run_checkpoint. A run that has been forked is of no use to the child: every function but
+ * tnet_run_free is TNET_E_USAGE there, and that one frees memory alone.
  *
  * Limits. One process: clusters are for the programs (cluster.peers is refused). Where memory runs
  * out while a run is set up, in steps of a few kilobytes, the process ends as the programs do.
@@ -148,6 +148,19 @@ TNET_API int tnet_run_data(tnet_run *run, int which, const tnet_stream *stream, 
 
 /* Trains until the run is over. TNET_E_STOPPED: it was stopped, and is saved. */
 TNET_API int tnet_run_train(tnet_run *run, tnet_error *err);
+
+/* The same, begun as tnet-train does by its words --resume, --fresh and --again. TNET_E_USAGE: they
+ * do not go together. */
+enum {
+    TNET_RESUME = 1, /* go on from the newest checkpoint, which must exist */
+    TNET_FRESH = 2,  /* begin anew; what is there is kept in the folder earlier-<n> */
+    TNET_AGAIN = 4,  /* learn the day of data.days although it is learned */
+};
+TNET_API int tnet_run_train_as(tnet_run *run, unsigned how, tnet_error *err);
+
+/* Has training save a checkpoint after the present step, and go on, as SIGUSR1 does of tnet-train;
+ * from any thread, also from a signal handler. */
+TNET_API void tnet_run_checkpoint(tnet_run *run);
 
 /* Has the function that the run is in, or else the next one, end soon with TNET_E_STOPPED; the one
  * after it works again. */

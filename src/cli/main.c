@@ -3,18 +3,13 @@
 
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
-#include "base/file/file.h"
 #include "cli/describe.h"
 #include "cli/exits.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
-#include "io/format/format.h"
-#include "io/read/fileset.h"
 #include "train/group/ranks.h"
 
-#include <glob.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 tn_status tn_main_load(tn_setup *s, const tn_options *options, tn_error *err)
@@ -24,39 +19,7 @@ tn_status tn_main_load(tn_setup *s, const tn_options *options, tn_error *err)
                             .overrides = options->overrides};
     TN_TRY(tn_setup_load(s, &in, err));
     tn_terminal_log(options->verbosity, (tn_log_level)s->run.log.level);
-    return tn_fileset_check_hosts(&s->run.data, &(tn_strs){0}, !tn_group_built()->is_child(), err);
-}
-
-static bool is_there(const char *pattern)
-{
-    glob_t found;
-    const int result = glob(pattern, GLOB_NOSORT, NULL, &found); // NOLINT(concurrency-mt-unsafe)
-    globfree(&found);
-    return result == 0;
-}
-
-/* Says so where a file of the data lies beside the configuration, but not here. */
-static void hint_path(const tn_setup *s, tn_error *err)
-{
-    const tn_strs *const lists[] = {&s->run.data.train, &s->run.data.valid, &s->run.data.test};
-    const char *name = s->config != NULL ? strrchr(s->config, '/') : NULL;
-    for (uint32_t i = 0; name != NULL && i < 3; i++) {
-        for (uint32_t k = 0; k < lists[i]->n; k++) {
-            char beside[TN_PATH_SIZE];
-            const char *item = lists[i]->item[k];
-            (void)snprintf(beside, sizeof beside, "%.*s/%s", (int)(name - s->config), s->config,
-                           item);
-            if (!is_there(item) && is_there(beside)) {
-                char hint[TN_PATH_SIZE + 100];
-                (void)snprintf(hint, sizeof hint,
-                               "'%s' is there: paths are taken from where you stand, not from the "
-                               "configuration's folder",
-                               beside);
-                (void)tn_record_advise(TN_E_DATA, hint, err);
-                return;
-            }
-        }
-    }
+    return tn_setup_check_hosts(s, err);
 }
 
 /* Prints what is wrong, once; the exit code. */
@@ -69,9 +32,7 @@ static int end(tn_setup *s, const char *program, tn_status status, tn_error *err
     if (status == TN_OK) {
         return s->exit_code;
     }
-    if (err->code == TN_E_DATA) {
-        hint_path(s, err);
-    }
+    tn_setup_advise(s, err);
     /* Processes that share a terminal report a failure once; elsewhere every log has a line. */
     return s->told_elsewhere && tn_group_built()->is_child() ? tn_exit_code(err->code)
                                                              : tn_exit_with(program, err);

@@ -5,9 +5,6 @@
 #include "cli/signals.h"
 #include "config/absent.h"
 #include "config/field.h"
-#include "io/read/fileset.h"
-#include "io/source/remote.h"
-#include "train/eval/predict.h"
 #include "train/job/eval_job.h"
 #include "train/report/eval_pages.h"
 
@@ -125,27 +122,6 @@ static FILE *tables_of(const tn_setup *s, const eval_flags *f)
                : stdout;
 }
 
-/* Refuses outputs that cannot be written before anything is evaluated. */
-static tn_status check_outputs(tn_setup *s, const eval_flags *f, tn_error *err)
-{
-    const char *predictions = predictions_of(s, f);
-    const bool remote = predictions != NULL && tn_uri_is(predictions);
-    const char *const names[] = {remote ? NULL : predictions, f->report,
-                                 f->fetch.n > 0 ? FETCH_FILE : NULL, calibration_of(f)};
-    if (s->run.cluster.rank > 0) {
-        return TN_OK; /* rank 0 writes */
-    }
-    TN_TRY(remote ? tn_predictions_check_uri(predictions, s->run.data.secrets, err) : TN_OK);
-    TN_TRY(tn_setup_inputs(s, &f->data, err));
-    TN_TRY(tn_fileset_check_hosts(&s->run.data, &f->data, false, err));
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (names[i] != NULL) {
-            TN_TRY(tn_output_try(names[i], &s->inputs, err));
-        }
-    }
-    return TN_OK;
-}
-
 static tn_status evaluate(const tn_setup *s, const eval_flags *f, tn_eval_job *job,
                           tn_profile *profile, tn_error *err)
 {
@@ -166,7 +142,7 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_eval_job *job, tn_erro
     const bool leads = s->run.cluster.rank == 0;
     const char *file = f->profile != NULL && f->profile[0] == '\0' ? TRACE_FILE : f->profile;
     tn_picture picture = {0};
-    TN_TRY(check_outputs(s, f, err));
+    TN_TRY(tn_eval_job_check_outputs(job, &f->report, 1, err));
     TN_TRY(tn_picture_open(&picture, leads ? file : NULL, TRACE_FILE, &s->inputs, err));
     const tn_status status = evaluate(s, f, job, picture.profile, err);
     return tn_picture_show(&picture, f->json ? stderr : tables_of(s, f), status, err);

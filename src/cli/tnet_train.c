@@ -10,9 +10,7 @@
 #include "config/field.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
-#include "io/source/remote.h"
 #include "train/config/lists.h"
-#include "train/eval/predict.h"
 #include "train/job/train_job.h"
 #include "train/report/eval_result.h"
 #include "train/report/report.h"
@@ -108,26 +106,12 @@ static tn_status open_picture(const tn_setup *s, const char *asked, tn_picture *
     return status;
 }
 
-/* Outputs that would replace an input are reported before anything is trained. */
-static tn_status check_outputs(tn_setup *s, const train_flags *f, tn_error *err)
-{
-    const char *predictions = s->run.eval.predictions;
-    if (predictions == NULL && f->profile == NULL) {
-        return TN_OK;
-    }
-    TN_TRY(tn_setup_inputs(s, &(tn_strs){0}, err));
-    if (predictions != NULL && tn_uri_is(predictions)) {
-        return tn_predictions_check_uri(predictions, s->run.data.secrets, err);
-    }
-    return predictions != NULL ? tn_output_check(predictions, &s->inputs, err) : TN_OK;
-}
-
 static tn_status train(tn_setup *s, const tn_options *options, const train_flags *f, tn_error *err)
 {
     tn_picture picture = {0};
     const bool leads = s->run.cluster.rank == 0; /* the picture of a group is that of rank 0 */
-    if (leads) {
-        TN_TRY(check_outputs(s, f, err));
+    if (leads && f->profile != NULL) {
+        TN_TRY(tn_setup_inputs(s, &(tn_strs){0}, err));
     }
     TN_TRY(open_picture(s, leads ? f->profile : NULL, &picture, err));
     tn_watch watch = {
@@ -211,23 +195,11 @@ static void print_config(tn_setup *s)
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const train_flags *f = asked;
-    if (f->fresh && f->resume) {
-        return tn_fail(err, TN_E_USAGE,
-                       "--fresh begins anew and --resume goes on: only one of them");
-    }
     const tn_local_group local = {
         .program = &program, .options = options, .peers = f->peers, .threads = f->threads};
     TN_TRY(tn_local_load(&local, s, err));
-    if (f->resume) {
-        s->run.checkpoint.resume = "must";
-    }
-    s->run.checkpoint.fresh = f->fresh;
-    s->run.data.again = f->again;
-    if (f->again && s->run.data.pattern.n == 0) {
-        return tn_fail(err, TN_E_USAGE,
-                       "--again learns a day once more, and data.days is not set\nhint: "
-                       "'day=2026-11-07' names it");
-    }
+    const tn_train_job_opts how = {.resume = f->resume, .fresh = f->fresh, .again = f->again};
+    TN_TRY(tn_train_job_begin(s, &how, err));
     s->peers = tn_local_is_group(&local) ? f->peers : 0;
     if (f->print_config) {
         print_config(s);

@@ -256,6 +256,49 @@ TEST(hooks_end_training)
     tnet_run_free(run);
 }
 
+static bool has_file(tnet_run *run, const char *name)
+{
+    char path[5000];
+    (void)snprintf(path, sizeof path, "%s/%s", tnet_run_dir(run), name);
+    return tn_path_exists(path);
+}
+
+TEST(training_goes_on_or_begins_anew_as_asked)
+{
+    OPEN(kit, k, "");
+    tnet_error err = {0};
+    tnet_run *run = run_of(&k, (const char *const[]){"train.epochs=1"}, 1);
+    assert_int_equal(tnet_run_train_as(run, TNET_RESUME, &err), TNET_E_EXPORT);
+    assert_int_equal(tnet_run_train_as(run, TNET_RESUME | TNET_FRESH, &err), TNET_E_USAGE);
+    assert_non_null(strstr(err.text, "only one of them"));
+    assert_int_equal(tnet_run_train_as(run, TNET_AGAIN, &err), TNET_E_USAGE);
+    assert_non_null(strstr(err.text, "data.days is not set"));
+    assert_int_equal(tnet_run_train_as(run, 8, &err), TNET_E_USAGE);
+    train(run);
+    fail_if(tnet_run_train_as(run, TNET_RESUME, &err) != 0, "%s", err.text);
+    assert_false(has_file(run, "earlier-1"));
+    fail_if(tnet_run_train_as(run, TNET_FRESH, &err) != 0, "%s", err.text);
+    assert_true(has_file(run, "earlier-1") && has_file(run, "ckpt-1"));
+    tnet_run_free(run);
+}
+
+TEST(training_saves_when_asked)
+{
+    OPEN(kit, k, "");
+    static const char *const never[] = {"train.epochs=1", "checkpoint.every=never"};
+    tnet_run *run = run_of(&k, never, 2);
+    train(run);
+    assert_false(has_file(run, "ckpt-1"));
+    tnet_run_free(run);
+    run = run_of(&k, never, 2);
+    tnet_run_checkpoint(run); /* after the first step */
+    train(run);
+    assert_true(has_file(run, "ckpt-1"));
+    assert_null(strstr(k.lines, "stopped"));
+    tnet_run_free(run);
+    tnet_run_checkpoint(NULL);
+}
+
 TEST(all_faults_of_a_configuration_are_told)
 {
     tnet_error err = {0};

@@ -6,7 +6,9 @@
 #include "base/math/fmath.h"
 #include "config/absent.h"
 #include "config/tree.h"
+#include "io/read/fileset.h"
 #include "io/schema/schema.h"
+#include "io/source/remote.h"
 #include "metrics/calibrator.h"
 #include "serve/exported_model.h"
 #include "train/begin/begun.h"
@@ -600,6 +602,29 @@ tn_status tn_eval_job_new(tn_eval_job **out, tn_setup *s, const tn_eval_job_opts
         *out = j;
     }
     return status;
+}
+
+tn_status tn_eval_job_check_outputs(tn_eval_job *j, const char *const *more, uint32_t n,
+                                    tn_error *err)
+{
+    tn_setup *s = j->setup;
+    const tn_eval_job_opts *o = &j->opts;
+    const bool remote = o->predictions != NULL && tn_uri_is(o->predictions);
+    const char *const own[] = {remote ? NULL : o->predictions,
+                               o->fetch.n > 0 ? o->fetch_file : NULL,
+                               o->method != TN_CALIBRATE_NONE ? o->calibration : NULL};
+    const uint32_t n_own = sizeof own / sizeof own[0];
+    if (s->run.cluster.rank > 0) {
+        return TN_OK; /* rank 0 writes */
+    }
+    TN_TRY(remote ? tn_predictions_check_uri(o->predictions, s->run.data.secrets, err) : TN_OK);
+    TN_TRY(tn_setup_inputs(s, &o->data, err));
+    TN_TRY(tn_fileset_check_hosts(&s->run.data, &o->data, false, err));
+    for (uint32_t i = 0; i < n_own + n; i++) {
+        const char *name = i < n_own ? own[i] : more[i - n_own];
+        TN_TRY(name != NULL ? tn_output_try(name, &s->inputs, err) : TN_OK);
+    }
+    return TN_OK;
 }
 
 tn_eval_result *tn_eval_job_result(tn_eval_job *j)

@@ -45,6 +45,11 @@ typedef struct tn_eval_job tn_eval_job;
 tn_status tn_eval_job_new(tn_eval_job **out, tn_setup *s, const tn_eval_job_opts *opts,
                           tn_error *err) TN_MUST_USE;
 
+/* Refuses outputs that cannot be written, or would replace an input; `more`: names of further ones,
+ * some of them NULL. Fills the setup's inputs. TN_E_USAGE, TN_E_IO. */
+tn_status tn_eval_job_check_outputs(tn_eval_job *j, const char *const *more, uint32_t n,
+                                    tn_error *err) TN_MUST_USE;
+
 /* `profile` gets the times of a checkpoint's evaluation; NULL: nobody wants them. TN_E_DATA: the
  * data hold no records; errors of the model's files, of outputs, of the group. */
 tn_status tn_eval_job_run(tn_eval_job *j, tn_profile *profile, tn_error *err) TN_MUST_USE;

@@ -23,6 +23,7 @@
 #include "train/group/ranks.h"
 #include "train/run/day_plan.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -225,6 +226,43 @@ tn_status tn_setup_load(tn_setup *s, const tn_setup_in *from, tn_error *err)
         tn_run_bind(&s->binder, s->tree, &s->run);
     }
     return tn_diag_check(&s->diag, err);
+}
+
+tn_status tn_setup_check_hosts(const tn_setup *s, tn_error *err)
+{
+    TN_ASSERT(s->tree != NULL);
+    return tn_fileset_check_hosts(&s->run.data, &(tn_strs){0}, !tn_group_built()->is_child(), err);
+}
+
+static bool is_there(const char *pattern)
+{
+    glob_t found;
+    const int result = glob(pattern, GLOB_NOSORT, NULL, &found); // NOLINT(concurrency-mt-unsafe)
+    globfree(&found);
+    return result == 0;
+}
+
+void tn_setup_advise(const tn_setup *s, tn_error *err)
+{
+    const tn_strs *const lists[] = {&s->run.data.train, &s->run.data.valid, &s->run.data.test};
+    const char *name = s->config != NULL ? strrchr(s->config, '/') : NULL;
+    for (uint32_t i = 0; name != NULL && err->code == TN_E_DATA && i < 3; i++) {
+        for (uint32_t k = 0; k < lists[i]->n; k++) {
+            char beside[TN_PATH_SIZE];
+            const char *item = lists[i]->item[k];
+            (void)snprintf(beside, sizeof beside, "%.*s/%s", (int)(name - s->config), s->config,
+                           item);
+            if (!is_there(item) && is_there(beside)) {
+                char hint[TN_PATH_SIZE + 100];
+                (void)snprintf(hint, sizeof hint,
+                               "'%s' is there: paths are taken from where you stand, not from the "
+                               "configuration's folder",
+                               beside);
+                (void)tn_record_advise(TN_E_DATA, hint, err);
+                return;
+            }
+        }
+    }
 }
 
 /* Finds the checkpoint that is read, or continued: its path and its configuration; nothing: there

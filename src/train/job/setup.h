@@ -63,6 +63,14 @@ typedef struct tn_setup {
  * the checkpoint's. TN_E_CONFIG: see s->diag. TN_E_CKPT: the folder has no checkpoint. */
 tn_status tn_setup_load(tn_setup *s, const tn_setup_in *from, tn_error *err) TN_MUST_USE;
 
+/* Refuses, or warns of, what a loaded setup names and nobody should send secrets to: hosts of
+ * data. TN_E_CONFIG. */
+tn_status tn_setup_check_hosts(const tn_setup *s, tn_error *err) TN_MUST_USE;
+
+/* Adds a hint to a failure of the data, where a file that is missing lies beside the configuration.
+ */
+void tn_setup_advise(const tn_setup *s, tn_error *err);
+
 /* Makes the choices that are left to the data (train/config/choices.h); `said` gets a line for each
  * of them. */
 tn_status tn_setup_choose(tn_setup *s, tn_text *said, tn_error *err) TN_MUST_USE;

@@ -2,11 +2,33 @@
 #include "train/job/train_job.h"
 
 #include "base/core/log.h"
+#include "io/source/remote.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/eval/predict.h"
 #include "train/report/report.h"
 #include "train/run/day_loop.h"
 #include "train/run/day_plan.h"
 #include "train/run/trainer.h"
+
+tn_status tn_train_job_begin(tn_setup *s, const tn_train_job_opts *o, tn_error *err)
+{
+    TN_ASSERT(s->tree != NULL && !s->reads);
+    if (o->fresh && o->resume) {
+        return tn_fail(err, TN_E_USAGE,
+                       "--fresh begins anew and --resume goes on: only one of them");
+    }
+    if (o->again && s->run.data.pattern.n == 0) {
+        return tn_fail(err, TN_E_USAGE,
+                       "--again learns a day once more, and data.days is not set\nhint: "
+                       "'day=2026-11-07' names it");
+    }
+    if (o->resume) {
+        s->run.checkpoint.resume = "must";
+    }
+    s->run.checkpoint.fresh = o->fresh;
+    s->run.data.again = o->again;
+    return TN_OK;
+}
 
 typedef struct stop_flag {
     const atomic_bool *stop; /* NULL: nobody asks */
@@ -55,6 +77,18 @@ tn_status tn_train_job_plan(tn_setup *s, const atomic_bool *stop, tn_error *err)
     return status == TN_OK ? tn_setup_plan(s, err) : status;
 }
 
+/* Outputs that would replace an input are refused before anything is trained. */
+static tn_status check_outputs(tn_setup *s, tn_error *err)
+{
+    const char *predictions = s->run.eval.predictions;
+    if (s->run.cluster.rank > 0 || predictions == NULL) {
+        return TN_OK;
+    }
+    TN_TRY(tn_setup_inputs(s, &(tn_strs){0}, err));
+    return tn_uri_is(predictions) ? tn_predictions_check_uri(predictions, s->run.data.secrets, err)
+                                  : tn_output_check(predictions, &s->inputs, err);
+}
+
 tn_status tn_train_job_run(tn_setup *s, const tn_watch *watch, tn_outcome *out, tn_error *err)
 {
     TN_ASSERT(s->plan != NULL);
@@ -64,5 +98,6 @@ tn_status tn_train_job_run(tn_setup *s, const tn_watch *watch, tn_outcome *out, 
                        "nothing to learn from: data.train is not set\nhint: 'data.train=PATH' "
                        "names files, a pattern or a folder");
     }
+    TN_TRY(check_outputs(s, err));
     return tn_train(s->plan, &s->text, watch, &s->binder, out, err);
 }
