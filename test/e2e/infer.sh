@@ -31,6 +31,7 @@ for format in csv tfrecord libffm libsvm jsonl; do
     has "format: $format"
 done
 learns a.csv
+has 'run: {name: a}  # training leaves all in this folder of runs'
 has 'label: label'
 has '{name: s0, type: id}'
 has '{name: s2, type: id, list: "|"}'
@@ -211,11 +212,19 @@ has '{name: date, type: int, transform: hour}'
 has '{name: date_weekday, column: date, type: int, transform: weekday}'
 
 # Times that do not come again are no slots; ids that were rounded are words, and it is said.
-{ echo click,u,ts,at,big; clicks '%d,%d,%d,2026-11-%02d 10:00:00,9.%02de+17' \
-    'y, i % 50, 1700000000 + i * 61, 1 + i % 30, i % 70'; } >times.csv
+{ echo click,u,ts,at,day,big; clicks '%d,%d,%d,2026-11-%02d 10:00:00,%02d.11.2026,9.%02de+17' \
+    'y, i % 50, 1700000000 + i * 61, 1 + i % 30, 1 + i % 30, i % 70'; } >times.csv
 learns times.csv
 has "left out: 'ts' holds unix seconds"
 has "left out: 'at' holds dates"
+for column in ts at; do
+    has "#   {name: $column, type: int, transform: hour}, or weekday, makes keys that come again"
+    sed "s/^slots:/&\n  - {name: $column, type: int, transform: hour}/" i.yaml >slot.yaml
+    expect 0 tnet-data check slot.yaml
+done
+has "left out: 'day' holds dates"
+has 'as unix seconds, or as 2026-11-29T23:15:07, it would have an hour'
+[ "$(grep -c 'transform: hour' i.yaml)" = 2 ] || fail "a hint that no reader follows"
 has '{name: big, type: str}'
 has 'has lost digits'
 

@@ -23,6 +23,7 @@
 #include "train/config/run.h"
 #include "train/config/run_loss.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -598,14 +599,20 @@ static void write_slot(inferring *j, uint32_t i)
 
 static void write_left_out(inferring *j, uint32_t i, const char *why)
 {
-    static const char times_hint[] = "  #   ('type: int, transform: hour', or weekday, makes keys "
-                                     "that come again of a column YYMMDDHH)\n";
-    const bool times = why == tn_look_times(&j->look[i], name_of(j, i));
+    static const char unread[] = "  #   (as unix seconds, or as 2026-11-29T23:15:07, it would have "
+                                 "an hour and a weekday for 'transform')\n";
+    const tn_column_look *c = &j->look[i];
+    const bool times = why == tn_look_times(c, name_of(j, i));
     tn_text_adds(&j->text, "  # left out: ");
     add_comment_name(j, i);
     tn_text_addf(&j->text, times ? " holds %s, which later rows do not repeat\n" : " %s\n", why);
-    if (times && strstr(tn_text_str(&j->text), times_hint) == NULL) {
-        tn_text_adds(&j->text, times_hint);
+    if (times && c->readable == c->pieces) {
+        tn_text_adds(&j->text, "  #   {");
+        tn_discovery_name(j->found, i, "", &j->text);
+        tn_text_adds(&j->text, ", type: int, transform: hour}, or weekday, makes keys that come "
+                               "again\n");
+    } else if (times && strstr(tn_text_str(&j->text), unread) == NULL) {
+        tn_text_adds(&j->text, unread);
     }
 }
 
@@ -762,6 +769,21 @@ static void write_found(inferring *j)
     tn_text_done(&text);
 }
 
+/* A folder of runs for these data, so that configurations of other data have others. */
+static void write_run(inferring *j)
+{
+    const char *path = j->in->paths.item[0];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    char run[NAME_MAX + 1];
+    (void)snprintf(run, sizeof run, "%.*s", (int)strcspn(name, "."), name);
+    if (run[0] != '\0' && strpbrk(run, "*?[{") == NULL) {
+        tn_text_adds(&j->text, "run: {name: ");
+        tn_tree_print_scalar(&j->text, run);
+        tn_text_adds(&j->text, "}  # training leaves all in this folder of runs\n");
+    }
+}
+
 static void write_all(inferring *j)
 {
     const tn_tree *loss = tn_tree_get(j->in->root, "loss");
@@ -794,6 +816,7 @@ static void write_all(inferring *j)
         tn_tree_print_flow(&j->text, loss);
         tn_text_addc(&j->text, '\n');
     }
+    write_run(j);
 }
 
 /* Reads the first rows with what was written, as `check` would. */

@@ -227,6 +227,7 @@ static void look_at_piece(tn_column_look *c, const char *text, size_t size, uint
     c->hex += size == HEX_DIGITS && (bits >> AS_HEX & 1) != 0;
     c->hour += size == HEX_DIGITS && (bits >> AS_HOUR & 1) != 0;
     c->day += is_written_day(text, size);
+    c->readable += (bits >> AS_HOUR & 1) != 0;
     c->compact += is_compact_day(text, size);
     if (led) {
         return;

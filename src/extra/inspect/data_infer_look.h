@@ -28,6 +28,7 @@ typedef struct tn_column_look {
     uint64_t whole, negative, natural; /* pieces that are integers */
     uint64_t number, infinite, hex;    /* pieces: numbers; inf; 8 hex digits */
     uint64_t hour, day, compact;       /* pieces: YYMMDDHH; like 2026-11-07; like YYYYMMDD */
+    uint64_t readable;                 /* pieces that have an hour for transforms */
     uint64_t rounded;                  /* pieces like 9.06e+17, or of 21 digits: no ids any more */
     uint64_t labels;                   /* values that are labels as they are */
     uint64_t gaps;                     /* words for missing values */
