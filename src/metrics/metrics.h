@@ -25,18 +25,16 @@ typedef struct tn_metrics tn_metrics;
 
 enum { TN_ECE_BINS = 20, TN_ECE_BINS_MAX = 64 };
 
-typedef enum tn_gauc_by { TN_GAUC_WEIGHT, TN_GAUC_CLICKS, TN_GAUC_ONE } tn_gauc_by;
-
 typedef struct tn_metrics_opts {
     tn_target target;
-    bool exact_auc;     /* keep (z, y, w) of every row and sort: auc, intervals, bootstrap */
-    bool grouped;       /* GAUC: keep the rows' groups */
-    bool coarse;        /* 2^12 bins: for slices */
-    double sampling;    /* share of negatives that were kept in training: p and z are corrected
+    bool exact_auc;    /* keep (z, y, w) of every row and sort: auc, intervals, bootstrap */
+    bool grouped;      /* keep the rows' groups */
+    bool coarse;       /* 2^12 bins: for slices */
+    double sampling;   /* share of negatives that were kept in training: p and z are corrected
                          * (numerics section 8); 0 and 1: none */
-    double clip;        /* the loss sees p within clip .. 1 - clip; 0: unclipped */
-    uint32_t ece_bins;  /* equal-width bins of p, at most TN_ECE_BINS_MAX; 0: TN_ECE_BINS */
-    tn_gauc_by gauc_by; /* the weight of a group */
+    double clip;       /* the loss sees p within clip .. 1 - clip; 0: unclipped */
+    uint32_t ece_bins; /* equal-width bins of p, at most TN_ECE_BINS_MAX; 0: TN_ECE_BINS */
+    uint32_t top_k;    /* rows of a group that ndcg, mrr, recall and hit_rate see; 0: all */
 } tn_metrics_opts;
 
 /* Rows with their scores. Everything is lent for the call. */

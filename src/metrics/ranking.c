@@ -175,15 +175,10 @@ double tn_metric_accuracy(const tn_metrics *m)
 /* ---- within groups ---- */
 
 /* Adds one group of rows that ascend by score. */
-static void add_group(const tn_metrics *m, const tn_kept_row *rows, size_t n, double sums[3])
+static void add_group(const tn_kept_row *rows, size_t n, double sums[3])
 {
     tn_walk w = walk_rows(rows, n);
-    double count = 1;
-    if (m->opts.gauc_by == TN_GAUC_CLICKS) {
-        count = (double)w.total_pos;
-    } else if (m->opts.gauc_by == TN_GAUC_WEIGHT) {
-        count = (double)w.total_pos + (double)w.total_neg;
-    }
+    const double count = (double)w.total_pos + (double)w.total_neg;
     sums[0] += count;
     if (w.total_pos > 0 && w.total_neg > 0) {
         sums[1] += count;
@@ -199,7 +194,7 @@ static void sum_groups(const tn_metrics *m, double sums[3])
     size_t from = 0;
     for (size_t i = 0; i < m->kept->n; i++) {
         if (i + 1 == m->kept->n || rows[i + 1].group != rows[i].group) {
-            add_group(m, rows + from, i + 1 - from, sums);
+            add_group(rows + from, i + 1 - from, sums);
             from = i + 1;
         }
     }

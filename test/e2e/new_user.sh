@@ -122,6 +122,7 @@ wrong 3 "'nonsense' is not valid.<metric>" tnet-train rows.csv.yaml data.valid=r
     'train.reduce_on_plateau={factor: 0.5, monitor: nonsense}'
 wrong 3 "only one metric is watched" tnet-train rows.csv.yaml data.valid=rows.csv \
     train.stop=valid.auc 'train.reduce_on_plateau={factor: 0.5, monitor: valid.ne}'
+wrong 3 "metric 'ndcg' needs data.group" tnet-train rows.csv.yaml data.valid=rows.csv train.stop=valid.ndcg
 expect 0 tnet-train -q rows.libsvm.yaml data.valid=rows.libsvm 'eval.metrics=[gauc]' train.epochs=1 # no qid: one group
 wrong 2 "'--fetch' names no node" tnet-eval rows.csv.yaml --data rows.csv --fetch ,
 

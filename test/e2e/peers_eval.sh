@@ -34,7 +34,7 @@ done
 echo "$name: 1, 2, 3 and 4 peers find the same"
 
 # What needs the rows themselves: exact AUC, its intervals, groups, slices, every score.
-rows="data.group=C5 eval.auc=exact eval.slices=[C1,C3] eval.slices_min_rows=2 eval.metrics=[auc,gauc,gauc_skipped]"
+rows="data.group=C5 eval.auc=exact eval.slices=[C1,C3] eval.slices_min_rows=2 eval.metrics=[auc,gauc,gauc_skipped,ndcg,recall] eval.top_k=3"
 for n in 1 2 3 4; do
     # shellcheck disable=SC2086 # several words
     expect 0 tnet-eval "$config" run.dir="$dir/two" --json --peers $n --predictions "$dir/p$n.tsv" $rows
@@ -44,6 +44,7 @@ for n in 1 2 3 4; do
     cmp "$dir/p1.tsv" "$dir/p$n.tsv" || fail "$n peers predict something else"
 done
 grep -q '"gauc":0.[0-9].*"C1":\[{.*"auc_bootstrap":{"value":0' "$dir/want" || fail "no such findings: $(cat "$dir/want")"
+grep -q '"ndcg":0.[0-9]*,"recall":0.[0-9]' "$dir/want" || fail "no such findings: $(cat "$dir/want")"
 [ "$(wc -l <"$dir/p1.tsv")" -eq 3001 ] || fail "not a line per row"
 
 # Values of nodes.

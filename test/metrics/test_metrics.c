@@ -95,21 +95,6 @@ TEST(v21_gauc)
     tn_metrics_free(m);
 }
 
-TEST(groups_can_count_by_clicks_or_alike)
-{
-    v21 v;
-    v21_init(&v);
-    v.rows.group = v.group; /* AUC .75, .5, 1; clicks weigh 2, 2, 1 */
-    v.rows.weight = v.weight;
-    tn_metrics *m =
-        metrics_of(&(tn_metrics_opts){.grouped = true, .gauc_by = TN_GAUC_ONE}, &v.rows);
-    assert_close(tn_metrics_get(m, "gauc"), (.75 + .5 + 1) / 3);
-    tn_metrics_free(m);
-    m = metrics_of(&(tn_metrics_opts){.grouped = true, .gauc_by = TN_GAUC_CLICKS}, &v.rows);
-    assert_close(tn_metrics_get(m, "gauc"), (2 * .75 + 2 * .5 + 1) / 5);
-    tn_metrics_free(m);
-}
-
 TEST(ln_2_is_2977044472_and_bins_are_exact)
 {
     static const float z[] = {-3.5F, -1e-6F, 0, 2.5F, 16, 1e30F};

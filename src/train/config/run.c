@@ -142,6 +142,9 @@ static const tn_field eval_fields[] = {
     TN_FIELD_STRS(tn_eval_opts, metrics, "[auc, logloss, ne, ctr, pctr, copc, ece]",
                   "what is shown; losses of other things than clicks have defaults that fit them"),
     TN_FIELD_CHOICE(tn_eval_opts, auc, "histogram", auc_words, "exact keeps every score in memory"),
+    TN_FIELD_U32(tn_eval_opts, top_k, "10", 1, 1e6, "rows",
+                 "that ndcg, mrr, recall and hit_rate see of each group, those of the highest "
+                 "scores"),
     TN_FIELD_STRS(tn_eval_opts, slices, "~", "slots whose values get metrics of their own"),
     TN_FIELD_U64(tn_eval_opts, slices_min_rows, "100", 1, 1e15, "rows", "fewer join 'other'"),
     TN_FIELD_STR(tn_eval_opts, predictions, "~",

@@ -81,7 +81,8 @@ typedef struct tn_eval_opts {
     tn_f64s at;        /* steps; ascending */
     uint32_t batch;
     tn_strs metrics;
-    uint32_t auc; /* histogram exact */
+    uint32_t auc;   /* histogram exact */
+    uint32_t top_k; /* rows of a group */
     tn_strs slices;
     uint64_t slices_min_rows;
     const char *predictions;

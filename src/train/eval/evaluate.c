@@ -30,6 +30,7 @@ tn_metrics_opts tn_metrics_opts_of(const tn_run *run)
         .exact_auc = run->eval.auc == 1,
         .grouped = tn_run_grouped_metric(run) != NULL,
         .sampling = run->data.negative_sampling,
+        .top_k = run->eval.top_k,
     };
 }
 
