@@ -1,4 +1,4 @@
-/* test_top_metrics.c - ndcg, mrr, recall and hit_rate against every order that equal scores allow. */
+/* test_top_metrics.c - the metrics of first rows against every order of equal scores. */
 #include "metrics/metrics.h"
 
 #include "io/rows/rows.h"
