@@ -16,16 +16,17 @@
 
 /* The first word of every stream: what it is for. */
 enum {
-    TN_RNG_ROW = 1,       /* name64(segment), table key        index: coordinate */
-    TN_RNG_DENSE = 2,     /* name64(parameter)                 flat row-major index */
-    TN_RNG_DROPOUT = 3,   /* name64(node), step                e >> 1, e = row * cols + col */
-    TN_RNG_SHUFFLE = 4,   /* epoch, part                       n - 1 - k */
-    TN_RNG_ADMISSION = 5, /* table key                         step */
-    TN_RNG_SAMPLING = 6,  /* part                              row in the part */
-    TN_RNG_BOOTSTRAP = 7, /* replicate                         row number or group key */
-    TN_RNG_GENERATE = 8,  /* any                               free */
-    TN_RNG_ROUNDING = 9,  /* table key, step                   coordinate */
-    TN_RNG_HELD = 10,     /* file                              first byte of a row */
+    TN_RNG_ROW = 1,         /* name64(segment), table key        index: coordinate */
+    TN_RNG_DENSE = 2,       /* name64(parameter)                 flat row-major index */
+    TN_RNG_DROPOUT = 3,     /* name64(node), step                e >> 1, e = row * cols + col */
+    TN_RNG_SHUFFLE = 4,     /* epoch, part                       n - 1 - k */
+    TN_RNG_ADMISSION = 5,   /* table key                         step */
+    TN_RNG_SAMPLING = 6,    /* part                              row in the part */
+    TN_RNG_BOOTSTRAP = 7,   /* replicate                         row number or group key */
+    TN_RNG_GENERATE = 8,    /* any                               free */
+    TN_RNG_ROUNDING = 9,    /* table key, step                   coordinate */
+    TN_RNG_HELD = 10,       /* file                              first byte of a row */
+    TN_RNG_IMPORTANCE = 11, /* name64(slot), block and repeat   n - 1 - k */
 };
 
 static inline uint64_t tn_stream0(uint64_t seed)
