@@ -21,7 +21,7 @@ typedef struct eval_flags {
     tn_strs data;
     const char *checkpoint, *export, *predictions, *report, *profile, *compare;
     tn_strs fetch, feed;
-    uint32_t calibrate;
+    uint32_t calibrate, importance;
     const char *calibration_out;
     bool json;
 } eval_flags;
@@ -41,6 +41,10 @@ static const tn_field flags[] = {
     TN_FLAG_STR(eval_flags, compare, "OTHER",
                 "another model on the same data: a run directory, a checkpoint, an export, or a "
                 "file of '--predictions'; tells which is better, and whether chance could"),
+    TN_FIELD_U32(
+        eval_flags, importance, "0", 0, TN_IMPORTANCE_REPEATS, "times",
+        "deal the values of each slot among the rows so often, and tell how much worse the "
+        "model scores them (0: not at all)"),
     TN_FIELD_STRS(eval_flags, fetch, "[]",
                   "nodes whose values go to fetch.npz; by commas, or given again"),
     TN_FIELD_STRS(
@@ -192,6 +196,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
                                    .feed = f->feed,
                                    .method = (tn_calibrate_method)f->calibrate,
                                    .calibration = calibration_of(f),
+                                   .repeats = f->importance,
                                    .compare = f->compare,
                                    .env = (const char *const *)environ,
                                    .stop = tn_signals_watch_stop()};

@@ -16,6 +16,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
 #include "train/eval/evaluate.h"
+#include "train/eval/importance.h"
 #include "train/eval/node_files.h"
 #include "train/eval/predict.h"
 #include "train/group/ranks.h"
@@ -52,12 +53,13 @@ struct tn_eval_job {
     tn_fetch *nodes;             /* open file of nodes' values; NULL: none */
     tn_feed *feed;               /* NULL: no node is fed */
     tn_calibrate *calibrate;     /* NULL: nothing is fitted */
-    tn_calibration map;  /* the calibration that the run has left; kind NONE: scores are raw */
-    tn_compare *compare; /* NULL: one model alone; its job owns it, not that of the other */
-    bool is_other;       /* this job gives `compare` the other model's scores */
-    double shift;        /* is added to a logit, for sampled negatives */
-    tn_profile *profile; /* NULL: nobody wants it */
-    bool imported;       /* the model is checkpoint.from, there is no checkpoint yet */
+    tn_calibration map;       /* the calibration that the run has left; kind NONE: scores are raw */
+    tn_compare *compare;      /* NULL: one model alone; its job owns it, not that of the other */
+    bool is_other;            /* this job gives `compare` the other model's scores */
+    tn_importance importance; /* empty where nobody asks for it */
+    double shift;             /* is added to a logit, for sampled negatives */
+    tn_profile *profile;      /* NULL: nobody wants it */
+    bool imported;            /* the model is checkpoint.from, there is no checkpoint yet */
 };
 
 /* ---- which data, which model ---- */
@@ -295,6 +297,9 @@ static tn_status judge(tn_eval_job *j, tn_worker *w, const tn_ranks *ranks, cons
     if (out->counts.records == 0) {
         return tn_fail(err, TN_E_DATA, "'%s' holds no records", tn_text_str(&j->data_name));
     }
+    TN_TRY(w != NULL && j->opts.repeats > 0
+               ? tn_importance_measure(w, &request, j->opts.repeats, &j->importance, err)
+               : TN_OK);
     return commit_outputs(j, err);
 }
 
@@ -400,6 +405,7 @@ static void job_done(tn_eval_job *j)
     if (j->compare != NULL) {
         j->findings.with->drop(j->compare);
     }
+    tn_importance_done(&j->importance);
     tn_text_done(&j->data_name);
     tn_text_done(&j->source);
     tn_text_done(&j->journal);
@@ -509,6 +515,7 @@ tn_status tn_eval_job_run(tn_eval_job *j, tn_profile *profile, tn_error *err)
                                   .stop = j->opts.stop};
     TN_TRY(tn_sign_words_find(&j->words, &shown, err));
     f->words = j->words;
+    f->importance = j->opts.repeats > 0 ? &j->importance : NULL;
     tn_eval_result_intervals(f);
     f->compare = j->compare;
     return j->compare != NULL ? j->findings.with->end(j->compare, f->result, err) : TN_OK;
@@ -562,6 +569,27 @@ static tn_status check_group(const tn_eval_job_opts *o, tn_error *err)
                : TN_OK;
 }
 
+/* Refuses what the importance of slots cannot be found with. */
+static tn_status check_importance(const tn_eval_job *j, tn_error *err)
+{
+    const tn_eval_job_opts *o = &j->opts;
+    const char *const with = o->export != NULL     ? "--export"
+                             : o->compare != NULL  ? "--compare"
+                             : o->feed.n > 0       ? "--feed"
+                             : j->setup->peers > 1 ? "--peers"
+                                                   : NULL;
+    if (with != NULL) {
+        return tn_fail(err, TN_E_USAGE, "'--importance' does not go together with '%s'", with);
+    }
+    if (tn_strs_has(&o->data, "-")) {
+        return tn_fail(err, TN_E_USAGE,
+                       "'--importance' reads the data twice, and '--data' is '-', standard input");
+    }
+    return tn_label_is_none(j->setup->run.data.label)
+               ? tn_fail(err, TN_E_CONFIG, "'--importance' needs labels, and data.label is none")
+               : TN_OK;
+}
+
 /* Refuses options, and days that are not there. */
 static tn_status check(tn_eval_job *j, tn_error *err)
 {
@@ -573,6 +601,7 @@ static tn_status check(tn_eval_job *j, tn_error *err)
     if (o->fetch.n > 0 && j->fetch.n == 0) {
         return tn_fail(err, TN_E_USAGE, "'--fetch' names no node");
     }
+    TN_TRY(o->repeats > 0 ? check_importance(j, err) : TN_OK);
     TN_TRY(o->compare != NULL ? tn_absent_check("compare", TN_E_USAGE, err) : TN_OK);
     TN_TRY(o->fetch.n + o->feed.n > 0 ? tn_absent_check("npz", TN_E_USAGE, err) : TN_OK);
     TN_TRY(o->feed.n > 0 ? tn_feed_built()->names(&o->feed, s->arena, &j->fed, err) : TN_OK);

@@ -33,6 +33,7 @@ typedef struct tn_eval_job_opts {
     const char *calibration;    /* the file that gets the calibration */
     tn_eval_job_sink *sink;     /* gets every score; NULL: nobody wants them */
     void *sink_arg;
+    uint32_t repeats;        /* how often each slot is dealt for its importance; 0: not at all */
     const char *compare;     /* another model, or a file of its predictions; NULL: none */
     const char *const *env;  /* for the configuration of a checkpoint to compare with */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED */

@@ -204,6 +204,57 @@ static void calibration_json(const tn_eval_result *f, tn_text *out)
     tn_json_close(out, '}');
 }
 
+/* ---- importance of slots ---- */
+
+/* Slots by what is lost of the first metric, those that matter most first. */
+static void importance_text(const tn_importance *found, tn_text *out, uint32_t *order)
+{
+    tn_sheet s = {.cols = found->metric[1] != NULL ? 3 : 2, .cell_max = CELL_MAX};
+    tn_sheet_word(&s, "slot");
+    for (uint32_t c = 0; c + 1 < s.cols; c++) {
+        tn_text_addf(&s.cells, "%s lost", found->metric[c]);
+        tn_sheet_next(&s);
+    }
+    for (uint32_t i = 0; i < found->n; i++) {
+        uint32_t k = i;
+        for (; k > 0 && found->slot[order[k - 1]].lost[0] < found->slot[i].lost[0]; k--) {
+            order[k] = order[k - 1];
+        }
+        order[k] = i;
+    }
+    for (uint32_t i = 0; i < found->n; i++) {
+        tn_sheet_word(&s, found->slot[order[i]].slot);
+        for (uint32_t c = 0; c + 1 < s.cols; c++) {
+            tn_sheet_metric(&s, found->slot[order[i]].lost[c]);
+        }
+    }
+    tn_text_addc(out, '\n');
+    tn_sheet_end(&s, NULL, out);
+}
+
+static tn_status add_importance(const tn_importance *found, tn_text *out, tn_error *err)
+{
+    uint32_t *order = NULL;
+    TN_TRY(TN_ALLOC(order, found->n, "importance of slots", err));
+    importance_text(found, out, order);
+    tn_free(order);
+    return TN_OK;
+}
+
+static void importance_json(const tn_importance *found, tn_text *out)
+{
+    tn_json_open_key(out, "importance", '[');
+    for (uint32_t i = 0; i < found->n; i++) {
+        tn_json_open(out, '{');
+        tn_json_str(out, "slot", found->slot[i].slot);
+        for (uint32_t c = 0; c < TN_IMPORTANCE_METRICS && found->metric[c] != NULL; c++) {
+            tn_json_f64(out, found->metric[c], found->slot[i].lost[c]);
+        }
+        tn_json_close(out, '}');
+    }
+    tn_json_close(out, ']');
+}
+
 /* ---- all of it ---- */
 
 static void interval_line(const char *how, const tn_interval *i, tn_text *out)
@@ -232,6 +283,9 @@ tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *e
     }
     for (uint32_t i = 0; i < e->n_slices; i++) {
         TN_TRY(slice_table(f, i, out, err));
+    }
+    if (f->importance != NULL) {
+        TN_TRY(add_importance(f->importance, out, err));
     }
     if (f->calibrate != NULL) {
         calibration_text(f, out);
@@ -294,6 +348,9 @@ tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *e
     if (f->has_intervals) {
         tn_eval_result_interval(out, "auc_delong", &f->delong);
         tn_eval_result_interval(out, "auc_bootstrap", &f->bootstrap);
+    }
+    if (f->importance != NULL) {
+        importance_json(f->importance, out);
     }
     if (f->calibrate != NULL) {
         calibration_json(f, out);

@@ -12,6 +12,7 @@
 #include "metrics/intervals.h"
 #include "metrics/slices.h"
 #include "train/eval/calibrate.h"
+#include "train/eval/importance.h"
 #include "train/eval/sign_text.h"
 #include "train/report/compare_kind.h"
 #include "train/report/metrics_jsonl.h"
@@ -29,11 +30,12 @@ struct tn_eval_result {
     tn_journal_at at;            /* position up to which the model was trained */
     const tn_sign_words *words;  /* words of the slices' hashes; NULL: not looked for */
     bool has_intervals;
-    tn_interval delong, bootstrap; /* intervals of the AUC; NAN: not defined */
-    const tn_compare *compare;     /* ended; NULL: one model alone */
-    const tn_compare_kind *with;   /* kind of `compare`; NULL: this build has none */
-    const char *more;              /* members of the JSON object, after a comma; NULL: none */
-    const tn_calibrate *calibrate; /* committed; NULL: nothing was fitted */
+    tn_interval delong, bootstrap;   /* intervals of the AUC; NAN: not defined */
+    const tn_compare *compare;       /* ended; NULL: one model alone */
+    const tn_compare_kind *with;     /* kind of `compare`; NULL: this build has none */
+    const char *more;                /* members of the JSON object, after a comma; NULL: none */
+    const tn_importance *importance; /* by slot; NULL: not asked for */
+    const tn_calibrate *calibrate;   /* committed; NULL: nothing was fitted */
 };
 
 /* Fills the intervals when the metrics keep every row (eval.auc: exact); else nothing. */
