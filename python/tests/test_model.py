@@ -255,6 +255,43 @@ def test_a_configuration_trains_as_the_program(rows, tmp_path):
         assert learned(tnet.load(run)) == learned(model)
 
 
+def planted(n, seed):
+    """Clicks by `strong` most of all, then by `weak` and by the number `size`; `noise` says nothing."""
+    rng = np.random.default_rng(seed)
+    strong, weak, size = rng.integers(0, 20, n), rng.integers(0, 20, n), rng.random(n)
+    z = 2.0 * (strong % 2 * 2 - 1) + 0.8 * (weak % 2 * 2 - 1) + 0.9 * (size - 0.5)
+    return {"click": (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int),
+            "noise": np.array([f"n{v}" for v in rng.integers(0, 20, n)]),
+            "weak": np.array([f"w{v}" for v in weak]), "size": size,
+            "strong": np.array([f"s{v}" for v in strong])}
+
+
+def test_slots_are_worth_what_was_planted():
+    slots = [{"name": "noise", "type": "str"}, {"name": "weak", "type": "str"},
+             {"name": "size", "type": "float", "as": "value"}, {"name": "strong", "type": "str"}]
+    model = tnet.Model("lr", epochs=8, seed=3).fit(planted(20000, 1), label="click", slots=slots,
+                                                   valid=planted(8000, 2))
+    auc = model.feature_importance()
+    assert list(auc) == ["noise", "weak", "size", "strong"]
+    assert abs(auc["noise"]) < 0.003 < auc["size"] < auc["weak"] < auc["strong"]
+    assert auc["strong"] > 0.15 and auc["weak"] > 0.02
+    logloss = model.feature_importance(importance_type="logloss", repeats=3)
+    assert abs(logloss["noise"]) < 0.003 < logloss["size"] < logloss["weak"] < logloss["strong"]
+    assert model.feature_importance() == auc
+    held = planted(8000, 2)
+    assert model.feature_importance(held) == auc
+    held["noise"] = held["noise"][::-1].copy()
+    assert model.feature_importance(held)["strong"] != auc["strong"]
+    model.run_.set("train.threads=1")
+    assert model.feature_importance() == auc
+    with pytest.raises(tnet.UsageError, match="'auc', 'logloss'"):
+        model.feature_importance(importance_type="gain")
+    with pytest.raises(tnet.UsageError, match="1 to 100"):
+        model.feature_importance(repeats=0)
+    with pytest.raises(tnet.DataError, match="click"):
+        model.feature_importance({k: v for k, v in held.items() if k != "click"})
+
+
 def test_a_run_begins_as_asked(rows, tmp_path):
     csv = write_csv(tmp_path / "t.csv", rows)
     run = tnet.Run(config=f"data: {{format: csv, train: {csv}, label: click}}\n"

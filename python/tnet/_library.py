@@ -167,6 +167,8 @@ run_checkpoint = _declare(_train, None, "tnet_run_checkpoint", c_void_p)
 run_stop = _declare(_train, None, "tnet_run_stop", c_void_p)
 run_evaluate = _declare(_train, c_int, "tnet_run_evaluate", c_void_p, POINTER(Stream),
                         POINTER(c_void_p), _E)
+run_importance = _declare(_train, c_int, "tnet_run_importance", c_void_p, POINTER(Stream), c_int,
+                          POINTER(c_void_p), _E)
 run_predict = _declare(_train, c_int, "tnet_run_predict", c_void_p, POINTER(Stream), TAKE, c_void_p,
                        _E)
 run_export = _declare(_train, c_int, "tnet_run_export", c_void_p, c_char_p, POINTER(c_char), _E)

@@ -178,7 +178,8 @@ int tnet_run_train(tnet_run *run, tnet_error *err)
 /* ---- evaluation ---- */
 
 typedef struct judging {
-    bool rows; /* by the stream of the call */
+    bool rows;        /* by the stream of the call */
+    uint32_t repeats; /* for the importance of slots; 0: it is not asked for */
     tn_eval_job_sink *sink;
     void *sink_arg;
     tn_text json;
@@ -190,6 +191,7 @@ static tn_status judge(tnet_run *run, tn_setup *s, void *arg, tn_error *err)
     judging *j = arg;
     const tn_eval_job_opts opts = {.data = {.n = j->rows ? 1 : 0, .item = rows},
                                    .predictions = j->sink == NULL ? s->run.eval.predictions : NULL,
+                                   .repeats = j->repeats,
                                    .sink = j->sink,
                                    .sink_arg = j->sink_arg,
                                    .stop = &run->stop};
@@ -205,9 +207,10 @@ static tn_status judge(tnet_run *run, tn_setup *s, void *arg, tn_error *err)
     return status;
 }
 
-int tnet_run_evaluate(tnet_run *run, const tnet_stream *stream, char **json, tnet_error *err)
+static int evaluate(tnet_run *run, const tnet_stream *stream, uint32_t repeats, char **json,
+                    tnet_error *err)
 {
-    judging j = {.rows = stream != NULL};
+    judging j = {.rows = stream != NULL, .repeats = repeats};
     const tn_api_job job = {.work = judge, .arg = &j, .reads = true, .rows = stream};
     tn_error why = {0};
     if (json == NULL) {
@@ -224,6 +227,20 @@ int tnet_run_evaluate(tnet_run *run, const tnet_stream *stream, char **json, tne
     }
     tn_text_done(&j.json);
     return code;
+}
+
+int tnet_run_evaluate(tnet_run *run, const tnet_stream *stream, char **json, tnet_error *err)
+{
+    return evaluate(run, stream, 0, json, err);
+}
+
+int tnet_run_importance(tnet_run *run, const tnet_stream *stream, int repeats, char **json,
+                        tnet_error *err)
+{
+    if (repeats < 1 || repeats > TN_IMPORTANCE_REPEATS) {
+        return tn_api_refuse(err, TN_E_USAGE, "slots are dealt from 1 to 100 times");
+    }
+    return evaluate(run, stream, (uint32_t)repeats, json, err);
 }
 
 void tnet_text_free(char *text)

@@ -171,6 +171,12 @@ TNET_API void tnet_run_stop(tnet_run *run);
 TNET_API int tnet_run_evaluate(tnet_run *run, const tnet_stream *stream, char **json,
                                tnet_error *err);
 
+/* Measures the worth of each slot to the newest checkpoint: deals its values among the rows at
+ * random, `repeats` times (1 to 100), and judges the scores. *json: as above, and
+ * "importance":[{"slot":"user","auc":0.12,"logloss":0.03},..] has the loss of each metric. */
+TNET_API int tnet_run_importance(tnet_run *run, const tnet_stream *stream, int repeats, char **json,
+                                 tnet_error *err);
+
 /* Scores rows by the newest checkpoint, in their order, a block at a time: logits and
  * probabilities, calibrated where the run is; of a model that predicts no clicks both are the
  * score. Other than 0 from `take` ends it with TNET_E_STOPPED. Labels, weights and

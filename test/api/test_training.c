@@ -177,6 +177,15 @@ TEST(a_run_trains_judges_scores_and_exports)
     assert_non_null(strstr(json, "\"data\":\"valid\""));
     tnet_text_free(json);
 
+    json = NULL;
+    assert_int_equal(tnet_run_importance(run, NULL, 101, &json, &err), TNET_E_USAGE);
+    fail_if(tnet_run_importance(run, NULL, 2, &json, &err) != 0, "%s", err.text);
+    const char *u = strstr(json, "\"importance\":[{\"slot\":\"u\",\"auc\":0.");
+    assert_non_null(u);
+    assert_non_null(strstr(u, "{\"slot\":\"p\",\"auc\":"));
+    assert_true(strtod(strstr(u, "auc") + 5, NULL) > .1); /* the label is made of it */
+    tnet_text_free(json);
+
     assert_int_equal(tnet_run_predict(run, NULL, add_scores, &k, &err), 0);
     assert_int_equal(k.n_scores, VALID_ROWS);
 
