@@ -145,23 +145,45 @@ static void put_each(eval *e, const node *n, each_fn *f)
 
 /* ---- others ---- */
 
-/* [b, m, k] times [b, k, n], plus what is repeated; a matrix is b = 1. */
+/* The first entry of the matrix of t that batch i of a product reads, whose first axes are `dim`.
+ * */
+static size_t matrix_at(const tensor *t, size_t i, uint32_t rank, const size_t *dim)
+{
+    size_t at = 0;
+    size_t step = t->dim[t->rank - 2] * t->dim[t->rank - 1];
+    for (uint32_t k = rank - 2; k-- > 0; i /= dim[k]) {
+        const uint32_t less = rank - t->rank;
+        const size_t here = k < less ? 1 : t->dim[k - less];
+        assert_true(here == 1 || here == dim[k]);
+        at += here > 1 ? i % dim[k] * step : 0;
+        step *= here;
+    }
+    return at;
+}
+
+/* [.., m, k] times [.., k, n], plus what is repeated; the first axes are repeated, too. */
 static void put_product(eval *e, const node *n)
 {
     const tensor *a = n->in[0];
     const tensor *b = n->in[1];
-    assert_true(a->rank >= 2 && a->rank == b->rank && a->dim[a->rank - 1] == b->dim[b->rank - 2]);
+    const uint32_t rank = a->rank > b->rank ? a->rank : b->rank;
+    assert_true(a->rank >= 2 && b->rank >= 2 && a->dim[a->rank - 1] == b->dim[b->rank - 2]);
     size_t dim[RANK];
-    memcpy(dim, a->dim, sizeof dim);
-    const size_t rows = dim[a->rank - 2];
+    for (uint32_t c = 0; c < rank - 2; c++) {
+        const size_t of_a = c < rank - a->rank ? 1 : a->dim[c - (rank - a->rank)];
+        const size_t of_b = c < rank - b->rank ? 1 : b->dim[c - (rank - b->rank)];
+        dim[c] = of_a > of_b ? of_a : of_b;
+    }
+    const size_t rows = dim[rank - 2] = a->dim[a->rank - 2];
+    const size_t cols = dim[rank - 1] = b->dim[b->rank - 1];
     const size_t k = a->dim[a->rank - 1];
-    const size_t cols = dim[a->rank - 1] = b->dim[b->rank - 1];
-    tensor *y = add_tensor(e, n->out, a->rank, dim);
+    tensor *y = add_tensor(e, n->out, rank, dim);
     for (size_t i = 0; i < size_of(y); i++) {
-        const size_t r = i / cols;
+        const double *left = a->at + matrix_at(a, i / cols / rows, rank, dim);
+        const double *right = b->at + matrix_at(b, i / cols / rows, rank, dim);
         y->at[i] = n->n_in > 2 ? repeated(n->in[2], i, y->rank, dim) : 0;
         for (size_t j = 0; j < k; j++) {
-            y->at[i] += a->at[r * k + j] * b->at[(r / rows * k + j) * cols + i % cols];
+            y->at[i] += left[i / cols % rows * k + j] * right[j * cols + i % cols];
         }
     }
 }
@@ -269,23 +291,35 @@ static void put_reshaped(eval *e, const node *n)
     memcpy(y->at, n->in[0]->at, size_of(y) * sizeof *y->at);
 }
 
+/* Without an order of its axes a matrix is turned. */
 static void put_transposed(eval *e, const node *n)
 {
+    static const size_t turned[] = {1, 0};
     const tensor *x = n->in[0];
-    assert_true(x->rank == 3 && n->ints[0] == 0 && n->ints[1] == 2 && n->ints[2] == 1);
-    const size_t dim[] = {x->dim[0], x->dim[2], x->dim[1]};
-    tensor *y = add_tensor(e, n->out, 3, dim);
+    const bool ordered = n->ints[0] + n->ints[1] > 0;
+    const size_t *perm = ordered ? n->ints : turned;
+    size_t dim[RANK];
+    assert_true(ordered || x->rank == 2);
+    for (uint32_t k = 0; k < x->rank; k++) {
+        dim[k] = x->dim[perm[k]];
+    }
+    tensor *y = add_tensor(e, n->out, x->rank, dim);
     for (size_t i = 0; i < size_of(y); i++) {
-        const size_t row = i / dim[2];
-        y->at[i] = x->at[(row / dim[1] * dim[2] + i % dim[2]) * dim[1] + row % dim[1]];
+        size_t at = 0;
+        size_t rest = i;
+        for (uint32_t k = x->rank; k-- > 0; rest /= dim[k]) {
+            at += rest % dim[k] * product(x->dim, (uint32_t)perm[k] + 1, x->rank);
+        }
+        y->at[i] = x->at[at];
     }
 }
 
+/* Over the last axis. */
 static void put_softmax(eval *e, const node *n)
 {
     tensor *y = add_tensor(e, n->out, n->in[0]->rank, n->in[0]->dim);
-    const size_t cols = y->dim[1];
-    assert_true(y->rank == 2 && n->axis == 1);
+    const size_t cols = y->dim[y->rank - 1];
+    assert_int_equal(n->axis, y->rank - 1);
     for (size_t i = 0; i < size_of(y); i++) {
         double sum = 0;
         for (size_t c = 0; c < cols; c++) {

@@ -41,6 +41,14 @@
  *     bi_interaction    x                                   -> [B,dim]
  *     inner             x                                   -> [B,f*(f-1)/2]
  *     outer             x                                   -> [B,dim*dim]
+ *     bilinear          x, W; W may be missing              -> [B,f*(f-1)/2*dim]
+ *     cin               x0, x, W, b; b may be missing       [B,m*dim] [B,h*dim] [h*m,u]
+ *                                                           -> [B,u*dim]
+ *     slot_dense        x, W, b; b may be missing           [B,f*dim] [dim,n] or [f*dim,n]
+ *                                                           -> [B,f*n]
+ *     slot_sum          x                                   -> [B,dim]
+ *     slot_attention    q, k, v                             [B,f*dim] each -> [B,f*dim]
+ *     ffm_inner         x                                   -> [B,f*(f-1)/2]
  *     fm_values         x, squares: an embedding of slots pooled by sum, and embed_squares of it
  *     ffm_within        x, squares: the pairs of values within a field
  *     embed_squares, embed_norm     of an embedding; the norm is 1 / sum x_j^2, [B,1]
@@ -112,10 +120,19 @@ typedef struct tn_constant_attr {
     uint32_t cols;
 } tn_constant_attr;
 
-/* Constants of fm, fm_values, bi_interaction, inner, outer; and of sum_groups, max_groups. */
+/* Constants of fm, fm_values, bi_interaction, inner, outer, bilinear, cin, slot_dense, slot_sum;
+ * and of sum_groups, max_groups. */
 typedef struct tn_pairs_attr {
     uint32_t dim; /* 1 .. TN_DIM_MAX; of the groups 1 .. TN_COLS_MAX */
 } tn_pairs_attr;
+
+enum { TN_ATTENTION_SLOTS_MAX = 1024 };
+
+typedef struct tn_attention_attr {
+    uint32_t dim;   /* width of the vectors that attend to each other */
+    uint32_t heads; /* dim is a multiple of it */
+    double scale;   /* factor of the products of queries and keys */
+} tn_attention_attr;
 
 enum { TN_FFM_FIELDS_MAX = 1024 }; /* n * n * dim is at most TN_COLS_MAX */
 
