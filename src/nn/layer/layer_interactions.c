@@ -5,10 +5,14 @@
  *     bi_interaction  the pairs of fm, column by column (NFM, He 2017)             -> [B,dim]
  *     inner           <v_f, v_g> of all pairs (PNN, Qu 2016)                       -> [B,pairs]
  *     outer           s^T s, s = sum v_f (PNN)                                     -> [B,dim*dim]
+ *     bilinear        (v_f W) * v_g of all pairs; one W, one for each f, one for each pair, or none
+ *                     (FiBiNET, Huang 2019)                                        -> [B,pairs*dim]
  *     fwfm            sum R_fg <v_f, v_g>, a trained weight per pair (Pan 2018)    -> [B,1]
  *     ffm             every slot has a vector of its own for each other (Juan 2016) -> [B,1]
+ *     ffm_inner       the same pairs, a column each (ONN, Yang 2019)               -> [B,pairs]
  *     cross           x' = x0 (x w) + b + x, `layers` times (DCN, Wang 2017)       -> [B,n]
  *     cross_v2        x' = x0 * (x W + b) + x, low rank W = V U (Wang 2021)        -> [B,n]
+ *           experts   x' = x0 * (sum of g_i tanh(tanh(x V_i) C_i) U_i + b) + x, g = softmax(x G)
  *           gated     x' = x0 * (x W + b) * sigmoid(x G) + x (GDCN, Wang 2023), G with a W's rank
  *     fusion          b + o1 w1 + o2 w2 + sum_h o1_h W_h o2_h^T over the heads h, each a share of
  *                     both streams' columns (FinalMLP, Mao 2023)                   -> [B,1]
@@ -21,7 +25,6 @@
 #include "nn/op/ops.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 /* Options of layers of pairs. */
@@ -203,6 +206,52 @@ static tn_node *outer_build(const tn_net *net, const tn_layer_args *args)
 const tn_layer tn_layer_outer = {TN_LAYER_WITH_OPTIONS(
     outer, "outer product of the sum of all slots with itself, dim * dim columns")};
 
+typedef struct bilinear_opts {
+    uint32_t dim;
+    uint32_t form;
+} bilinear_opts;
+
+enum { BILINEAR_ALL, BILINEAR_EACH, BILINEAR_INTERACTION, BILINEAR_NONE };
+static const char *const bilinear_words[] = {"all", "each", "interaction", "none", NULL};
+
+static const tn_field bilinear_fields[] = {
+    TN_FIELD_CHOICE(bilinear_opts, form, "interaction", bilinear_words,
+                    "one matrix for all pairs, for each first slot, for each pair, or none"),
+    PAIRS_DIM(bilinear_opts),
+    TN_FIELD_END,
+};
+
+static tn_node *bilinear_build(const tn_net *net, const tn_layer_args *args)
+{
+    const bilinear_opts *o = args->opts;
+    tn_node *x = args->in[0];
+    const uint32_t dim = tn_layer_slot_width(args, o->dim, "bilinear");
+    const uint32_t n = dim != 0 ? count_pairs(args, dim, "bilinear") : 0;
+    if (n == 0) {
+        return NULL;
+    }
+    if ((uint64_t)n * dim > TN_COLS_MAX) {
+        tn_diag_error(args->diag, args->at, "'bilinear' of %u pairs makes more than %d columns", n,
+                      TN_COLS_MAX);
+        return NULL;
+    }
+    const tn_pairs_attr attr = {dim};
+    if (o->form == BILINEAR_NONE) {
+        return tn_apply(net->g, &tn_op_bilinear, args->name, TN_IN(x), &attr);
+    }
+    const uint32_t slots = x->shape.cols / dim;
+    const uint32_t matrices = o->form == BILINEAR_ALL    ? 1
+                              : o->form == BILINEAR_EACH ? slots - 1
+                                                         : n;
+    tn_node *w = tn_layer_param(net, args->name, ".W", (tn_shape){matrices * dim, dim},
+                                tn_layer_init_of(net->dense_init, dim, dim));
+    return tn_apply(net->g, &tn_op_bilinear, args->name, TN_IN(x, w), &attr);
+}
+
+const tn_layer tn_layer_bilinear = {
+    TN_LAYER_WITH_OPTIONS(bilinear, "products of all pairs of slots, the first times a matrix"),
+    .weighs = true};
+
 typedef struct fwfm_opts {
     uint32_t dim;
     bool normalise;
@@ -323,6 +372,24 @@ static tn_node *ffm_build(const tn_net *net, const tn_layer_args *args)
 const tn_layer tn_layer_ffm = {
     TN_LAYER_WITH_OPTIONS(ffm, "field-aware interaction of all pairs of slots")};
 
+static const tn_field ffm_inner_fields[] = {
+    TN_FIELD_U32(ffm_opts, k, "0", 0, TN_DIM_MAX, "floats",
+                 "width of a slot's vector for one other slot; 0: as the embedding input has it"),
+    TN_FIELD_END,
+};
+typedef ffm_opts ffm_inner_opts;
+
+static tn_node *ffm_inner_build(const tn_net *net, const tn_layer_args *args)
+{
+    tn_ffm_attr shape;
+    return find_shape(args, ((const ffm_inner_opts *)args->opts)->k, &shape)
+               ? tn_apply(net->g, &tn_op_ffm_inner, args->name, TN_IN(args->in[0]), &shape)
+               : NULL;
+}
+
+const tn_layer tn_layer_ffm_inner = {TN_LAYER_WITH_OPTIONS(
+    ffm_inner, "field-aware inner products of all pairs of slots, a column each")};
+
 typedef struct cross_opts {
     uint32_t layers;
 } cross_opts;
@@ -355,12 +422,15 @@ const tn_layer tn_layer_cross = {
 typedef struct cross_v2_opts {
     uint32_t layers;
     uint32_t rank;
+    uint32_t experts;
     bool gated;
 } cross_v2_opts;
 
 static const tn_field cross_v2_fields[] = {
     TN_FIELD_U32(cross_v2_opts, layers, "3", 1, 64, "layers", "how many cross layers"),
     TN_FIELD_U32(cross_v2_opts, rank, "0", 0, 65536, "", "W = V U of this rank; 0: a full matrix"),
+    TN_FIELD_U32(cross_v2_opts, experts, "0", 0, 64, "experts",
+                 "several matrices of this rank, mixed by gates of x (DCN-Mix); 0: one"),
     TN_FIELD_BOOL(cross_v2_opts, gated, "false",
                   "times sigmoid(x G), a gate for each crossed column (GDCN)"),
     TN_FIELD_END,
@@ -403,16 +473,64 @@ static tn_node *crossed(const tn_net *net, const char *layer, tn_node *x, const 
     return TN_LAYER_NODE(net, mul, layer, ".gated", TN_IN(h, gate), NULL);
 }
 
+/* Builds sum of g_i tanh(tanh(x V_i) C_i) U_i + b, the matrices of all experts beside or below each
+ * other: gates are on the tanh, since what follows it is a sum. */
+static tn_node *mixed(const tn_net *net, const char *layer, tn_node *x, const cross_v2_opts *o)
+{
+    char name[TN_LAYER_NAME_MAX];
+    const uint32_t cols = x->shape.cols;
+    const tn_shape shape[] = {{cols, o->experts * o->rank},
+                              {o->experts * o->rank, o->rank},
+                              {o->experts * o->rank, cols}};
+    tn_node *w[3];
+    w[0] = tn_layer_param(net, layer, ".V", shape[0],
+                          tn_layer_init_of(net->dense_init, cols, o->rank));
+    w[1] = tn_layer_param(net, layer, ".C", shape[1],
+                          tn_layer_init_of(net->dense_init, o->rank, o->rank));
+    w[2] = tn_layer_param(net, layer, ".U", shape[2],
+                          tn_layer_init_of(net->dense_init, o->rank, cols));
+    tn_node *h = TN_LAYER_NODE(net, matmul, layer, ".xV", TN_IN(x, w[0]), NULL);
+    h = tn_activate(net->g, tn_layer_name(name, layer, ".inner"), h, "tanh");
+    h = TN_LAYER_NODE(net, slot_dense, layer, ".xVC", TN_IN(h, w[1]), &(tn_pairs_attr){o->rank});
+    h = tn_activate(net->g, tn_layer_name(name, layer, ".outer"), h, "tanh");
+    tn_node *gates = product(net, layer, x, "G", o->experts);
+    gates = TN_LAYER_NODE(net, softmax, layer, ".gates", TN_IN(gates), NULL);
+    h = TN_LAYER_NODE(net, mul, layer, ".gated", TN_IN(h, gates), NULL);
+    h = TN_LAYER_NODE(net, matmul, layer, ".xVCU", TN_IN(h, w[2]), NULL);
+    tn_node *b =
+        tn_layer_param(net, layer, ".b", (tn_shape){1, cols}, (tn_init){.kind = TN_INIT_CONSTANT});
+    return TN_LAYER_NODE(net, bias, layer, ".h", TN_IN(h, b), NULL);
+}
+
+/* Returns whether the options go together. False: reported. */
+static bool can_cross(const tn_layer_args *args, const cross_v2_opts *o)
+{
+    if (o->experts > 0 && (o->rank == 0 || o->gated)) {
+        tn_diag_error(args->diag, args->at, "'experts' of 'cross_v2' %s",
+                      o->gated ? "have gates already: leave out 'gated'" : "need a 'rank'");
+        return false;
+    }
+    if (o->experts > 0 && o->rank > TN_DIM_MAX) {
+        tn_diag_error(args->diag, args->at, "'experts' have a rank of at most %d, not %u",
+                      TN_DIM_MAX, o->rank);
+        return false;
+    }
+    return true;
+}
+
 static tn_node *cross_v2_build(const tn_net *net, const tn_layer_args *args)
 {
     const cross_v2_opts *o = args->opts;
+    if (!can_cross(args, o)) {
+        return NULL;
+    }
     tn_node *x0 = args->in[0];
     tn_node *x = x0;
     for (uint32_t i = 1; i <= o->layers; i++) {
         char layer[TN_LAYER_NAME_MAX];
         (void)tn_layer_numbered(layer, args->name, i);
-        x = tn_apply(net->g, &tn_op_cross_merge, layer, TN_IN(x0, crossed(net, layer, x, o), x),
-                     NULL);
+        tn_node *h = o->experts > 0 ? mixed(net, layer, x, o) : crossed(net, layer, x, o);
+        x = tn_apply(net->g, &tn_op_cross_merge, layer, TN_IN(x0, h, x), NULL);
     }
     return x;
 }
@@ -435,27 +553,13 @@ static const tn_field fusion_fields[] = {
     TN_FIELD_END,
 };
 
-/* Returns `rule` as for a matrix of these fans, whatever the shape of its parts. */
-static tn_init of_fans(tn_init rule, double in, double out)
-{
-    const bool he = rule.kind == TN_INIT_HE_UNIFORM || rule.kind == TN_INIT_HE_NORMAL;
-    const double fans = he ? in : in + out;
-    if (rule.kind == TN_INIT_GLOROT_UNIFORM || rule.kind == TN_INIT_HE_UNIFORM) {
-        return (tn_init){.kind = TN_INIT_UNIFORM, .a = -sqrt(6 / fans), .b = sqrt(6 / fans)};
-    }
-    if (rule.kind == TN_INIT_XAVIER_NORMAL || rule.kind == TN_INIT_HE_NORMAL) {
-        return (tn_init){.kind = TN_INIT_NORMAL, .a = 0, .b = sqrt(2 / fans)};
-    }
-    return rule;
-}
-
 /* o1_h W_h of all heads side by side, as wide as the second stream. All their entries are terms of
  * one sum, so first values are as for one column of them all. */
 static tn_node *head_products(const tn_net *net, const tn_layer_args *args, uint32_t heads)
 {
     tn_node *const *o = args->in;
     const tn_shape w = {o[0]->shape.cols / heads, o[1]->shape.cols / heads};
-    const tn_init init = of_fans(net->dense_init, (double)heads * w.rows * w.cols, 1);
+    const tn_init init = tn_layer_init_of(net->dense_init, (double)heads * w.rows * w.cols, 1);
     tn_node *all[HEADS_MAX];
     for (uint32_t h = 0; h < heads; h++) {
         char suffix[24];

@@ -24,6 +24,7 @@
 #include "nn/graph/params.h"
 #include "nn/op/ops.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,6 +113,19 @@ tn_node *tn_layer_of(const tn_net *net, const tn_op *op, const char *layer, cons
                                               (tn_init){.kind = TN_INIT_CONSTANT, .a = one});
     }
     return tn_apply(net->g, op, node, in, n + 1, attr);
+}
+
+tn_init tn_layer_init_of(tn_init rule, double in, double out)
+{
+    const bool he = rule.kind == TN_INIT_HE_UNIFORM || rule.kind == TN_INIT_HE_NORMAL;
+    const double fans = he ? in : in + out;
+    if (rule.kind == TN_INIT_GLOROT_UNIFORM || rule.kind == TN_INIT_HE_UNIFORM) {
+        return (tn_init){.kind = TN_INIT_UNIFORM, .a = -sqrt(6 / fans), .b = sqrt(6 / fans)};
+    }
+    if (rule.kind == TN_INIT_XAVIER_NORMAL || rule.kind == TN_INIT_HE_NORMAL) {
+        return (tn_init){.kind = TN_INIT_NORMAL, .a = 0, .b = sqrt(2 / fans)};
+    }
+    return rule;
 }
 
 tn_node *tn_layer_build(const tn_layer *layer, const tn_net *net, const tn_layer_args *args)

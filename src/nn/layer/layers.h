@@ -125,6 +125,9 @@ tn_node *tn_layer_param(const tn_net *net, const char *layer, const char *suffix
 tn_node *tn_layer_running(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
                           double value);
 
+/* Returns `rule` as for a matrix of these fans, whatever the shape of what it is a part of. */
+tn_init tn_layer_init_of(tn_init rule, double in, double out);
+
 #define TN_LAYER(name) extern const tn_layer tn_layer_##name;
 #include "nn/layer/layers.def"
 #undef TN_LAYER
