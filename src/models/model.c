@@ -169,6 +169,16 @@ void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char 
     tn_tree_put(w->arena, layer, key, tn_tree_scalar(w->arena, value, written()));
 }
 
+void tn_list_set_numbers(tn_list_writer *w, tn_tree *layer, const char *key, const tn_f64s *numbers)
+{
+    tn_tree *list = tn_tree_new(w->arena, TN_TREE_LIST, written());
+    for (uint32_t i = 0; i < numbers->n; i++) {
+        const char *text = tn_list_text(w, "%.17g", numbers->item[i]);
+        tn_tree_append(list, tn_tree_scalar(w->arena, text, written()));
+    }
+    tn_tree_put(w->arena, layer, key, list);
+}
+
 tn_tree *tn_list_dense(tn_list_writer *w, const char *name, const char *x, uint32_t units,
                        const char *activation)
 {
@@ -278,6 +288,7 @@ bool tn_find_deep_shape(tn_list_writer *w, tn_deep_shape *out)
         if (strcmp(in->name, "deep") == 0) {
             cols += tn_input_cols(in, w->features);
             out->slot = w->features->slot[in->item[0]].dim;
+            out->slots = in->n;
         }
     }
     if (cols > UINT32_MAX / 2) {
@@ -293,12 +304,18 @@ void tn_write_slots_input(tn_list_writer *w, const char *name, const tn_tree *sl
     (void)embed_input(w, name, slots);
 }
 
-void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k)
+void tn_write_field_vectors(tn_list_writer *w, const tn_model_args *args, const char *name,
+                            uint32_t k)
 {
-    tn_tree *input = embed_input(w, "deep", tn_tree_get(args->common->slots, "deep"));
+    tn_tree *input = embed_input(w, name, tn_tree_get(args->common->slots, "deep"));
     if (k != 0) {
         tn_list_set(w, input, "field_dim", tn_list_text(w, "%u", k));
     }
+}
+
+void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k)
+{
+    tn_write_field_vectors(w, args, "deep", k);
 }
 
 void tn_write_numbers_input(tn_list_writer *w)

@@ -50,6 +50,9 @@ typedef struct tn_list_writer {
 tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
                        const char *const *inputs);
 void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char *value);
+/* Sets an option that is a list of numbers. */
+void tn_list_set_numbers(tn_list_writer *w, tn_tree *layer, const char *key,
+                         const tn_f64s *numbers);
 /* A dense layer; `activation` NULL: none. */
 tn_tree *tn_list_dense(tn_list_writer *w, const char *name, const char *x, uint32_t units,
                        const char *activation);
@@ -111,7 +114,7 @@ typedef struct tn_deep_opts {
     uint32_t bn_gamma; /* one uniform */
     uint32_t head;     /* sum concat */
     bool within_slot;
-    uint32_t layers, rank, structure; /* options of cross networks */
+    uint32_t layers, rank, structure, experts; /* options of cross networks */
 } tn_deep_opts;
 
 enum { TN_HEAD_SUM, TN_HEAD_CONCAT };
@@ -164,11 +167,15 @@ void tn_write_concat_head(tn_list_writer *w, const char *const *parts);
 typedef struct tn_deep_shape {
     uint32_t cols; /* columns that an MLP reads, numbers included */
     uint32_t slot; /* columns of the first slot */
+    uint32_t slots;
 } tn_deep_shape;
 bool tn_find_deep_shape(tn_list_writer *w, tn_deep_shape *out);
 
 /* Adds the input "deep" of vectors; for ffm `k` floats of a slot's vector for each slot, else 0. */
 void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k);
+/* Does the same with the input `name`, for the slots of "deep". */
+void tn_write_field_vectors(tn_list_writer *w, const tn_model_args *args, const char *name,
+                            uint32_t k);
 
 /* Adds the input "deep" and those of tn_write_numbers_input; returns the name of what an MLP reads:
  * "deep", or "x", which is [deep, num, cvm]. */

@@ -30,12 +30,16 @@
  * gdcn (Wang 2023) is dcnv2 with gates: x' = x0 * (x W + b) * sigmoid(x G) + x, W and G of each
  * layer its own. parallel is the paper's GDCN-P, stacked GDCN-S, cross_only its GCN.
  *
+ * dcnmix (Wang 2021, section 3.3) is dcnv2 with several matrices of low rank in a layer, whose
+ * gates are a softmax of x: x' = x0 * (sum of g_i tanh(tanh(x V_i) C_i) U_i + b) + x.
+ *
  * deepcrossing (Shan 2016): residual units, each as wide as the input, then a dense layer
  *
  *     x' = act(bn(act(x W1 + b1) W2 + b2 + x)), then dropout
  *
  * With a batch norm there is no b2, since the norm would take it away again.
  */
+#include "base/keys/keyspace.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "models/model.h"
@@ -189,7 +193,7 @@ static const tn_field dcnv2_fields[] = {
     TN_FIELD_END,
 };
 
-/* Also gdcn. */
+/* Also gdcn and dcnmix. */
 static void write_dcnv2(const tn_model_args *args, tn_list_writer *w, bool gated)
 {
     const dcnv2_opts *o = args->opts;
@@ -198,6 +202,9 @@ static void write_dcnv2(const tn_model_args *args, tn_list_writer *w, bool gated
     tn_list_set(w, cross, "layers", tn_list_text(w, "%u", o->layers));
     if (o->rank > 0) {
         tn_list_set(w, cross, "rank", tn_list_text(w, "%u", o->rank));
+    }
+    if (o->experts > 0) {
+        tn_list_set(w, cross, "experts", tn_list_text(w, "%u", o->experts));
     }
     if (gated) {
         tn_list_set(w, cross, "gated", "true");
@@ -256,6 +263,38 @@ static const tn_preset gdcn_presets[] = {
 
 const tn_model tn_model_gdcn = {
     TN_MODEL_MEMBERS(gdcn, "gated DCN: cross layers that let through what they need")};
+
+/* ---- dcnmix ---- */
+
+typedef tn_deep_opts dcnmix_opts;
+
+static const tn_field dcnmix_fields[] = {
+    TN_DEEP_FIELDS(dcnmix_opts, "[400, 400, 400]"),
+    TN_FIELD_U32(dcnmix_opts, layers, "3", 1, 64, "layers", "cross layers"),
+    TN_FIELD_U32(dcnmix_opts, rank, "32", 1, TN_DIM_MAX, "", "of the cross matrices"),
+    TN_FIELD_U32(dcnmix_opts, experts, "4", 1, 64, "experts", "matrices of each cross layer"),
+    TN_FIELD_CHOICE(dcnmix_opts, structure, "parallel", structure_words, "how cross and MLP join"),
+    TN_FIELD_END,
+};
+
+static void dcnmix_write(const tn_model_args *args, tn_list_writer *w)
+{
+    write_dcnv2(args, w, false);
+}
+
+/* The benchmark has no dcnmix: its recipe with the sizes of dcnv2, rank and experts of FuxiCTR. */
+static const tn_preset dcnmix_presets[] = {
+    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.4, layers: 4",
+                  "0.05"),
+    {"tensornet", "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_DEEP},
+    {"paper", "model: {hidden: [768, 768], layers: 2, rank: 258, experts: 4, structure: stacked}\n"
+              "embedding: {dim: 39}\n" TN_PAPER_TRAIN(
+                  "  batch: 512\n", "type: adam, lr: 1e-4") "  clip: {global: 10}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_dcnmix = {
+    TN_MODEL_MEMBERS(dcnmix, "DCN-Mix: cross layers of several matrices of low rank, with gates")};
 
 /* ---- deepcrossing ---- */
 
