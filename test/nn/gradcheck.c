@@ -98,9 +98,13 @@ void tn_check_open(tn_check *c, tn_node *(*build)(tn_graph *g), const tn_graph_o
     o.reduction = TN_REDUCE_SUM;
     c->g = tn_graph_new(&o);
     c->y = build(c->g);
-    c->factor = tn_input(c->g, "factor", c->y->shape.cols, false);
-    c->loss = tn_apply(c->g, &tn_op_sum_cols, "loss",
-                       TN_IN(tn_apply(c->g, &tn_op_mul, NULL, TN_IN(c->y, c->factor), NULL)), NULL);
+    c->factor = tn_input_positions(c->g, "factor", c->y->shape.cols, c->y->positions, false);
+    tn_node *product = tn_apply(c->g, &tn_op_mul, NULL, TN_IN(c->y, c->factor), NULL);
+    if (product->positions.max_len > 0) {
+        product = tn_apply(c->g, &tn_op_sequence_pool, NULL, TN_IN(product),
+                           &(tn_sequence_pool_attr){.kind = TN_SEQUENCE_SUM});
+    }
+    c->loss = tn_apply(c->g, &tn_op_sum_cols, "loss", TN_IN(product), NULL);
     tn_error err = {0};
     tn_status status = tn_graph_finish(c->g, &(tn_wanted){.loss = c->loss}, &err);
     assert_ok(status, err.text);
@@ -110,8 +114,12 @@ void tn_check_open(tn_check *c, tn_node *(*build)(tn_graph *g), const tn_graph_o
     tn_node *n;
     for (uint32_t k = 0; (n = tn_graph_node(c->g, k)) != NULL; k++) {
         if (n->op == NULL && n->val != NULL) {
+            const tn_positions *p = &n->positions;
             if (!n->is_param) {
                 n->shape.rows = TN_CHECK_ROWS;
+            }
+            if (p->max_len > 0) {
+                n->shape.rows = c->batch->offset[p->slot][TN_CHECK_ROWS] + p->extra * TN_CHECK_ROWS;
             }
             randomize(n, &seed);
         }
@@ -237,7 +245,7 @@ static void backward_once(const tn_check *c)
         y->op->cols[TN_BACKWARD_COLS](y, cols);
     }
     if (y->op->backward != NULL) {
-        y->op->backward(y, (tn_range){0, y->shape.rows});
+        y->op->backward(y, (tn_range){0, y->op->by_row ? c->feed.rows : y->shape.rows});
     }
     if (y->op->cols[TN_BACKWARD_PARAMS] != NULL) {
         y->op->cols[TN_BACKWARD_PARAMS](y, cols);

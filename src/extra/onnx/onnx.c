@@ -854,8 +854,24 @@ static void put_model(tn_onnx *o, tn_text *out)
     }
 }
 
+/* A value for each position of a sequence has as many rows as a batch has positions. */
+static tn_status check_positions(const tn_graph *g, tn_error *err)
+{
+    const tn_node *n;
+    for (uint32_t i = 0; (n = tn_graph_node(g, i)) != NULL; i++) {
+        if (n->place->alive && n->positions.max_len > 0) {
+            return tn_fail(err, TN_E_CONFIG,
+                           "export.graph: 'onnx' has no form of '%s', the positions of a sequence\n"
+                           "hint: libtnet scores the model; leave 'onnx' out of export.graph",
+                           n->name);
+        }
+    }
+    return TN_OK;
+}
+
 tn_status tn_graph_onnx(const tn_graph *g, const tn_onnx_model *m, tn_text *out, tn_error *err)
 {
+    TN_TRY(check_positions(g, err));
     tn_onnx o = {.g = g,
                  .m = m,
                  .logit = m->logit,

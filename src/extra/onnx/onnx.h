@@ -5,7 +5,8 @@
  *     nodes     in execution order, named after their results: "deep.1"; between "deep.1:1", ..
  *     outputs   logit and pctr, or score, [N, 1]
  *
- * Parameters are initializers of their names. Every operator that scores has a row in onnx.c.
+ * Parameters are initializers of their names. Every operator that scores has a row in onnx.c but
+ * those of sequences.
  * Pure functions; any thread, a graph by one at a time.
  */
 #pragma once
@@ -40,6 +41,7 @@ typedef struct tn_onnx_model {
     uint32_t n_meta;
 } tn_onnx_model;
 
-/* Appends the model. TN_E_LIMIT: more than 2 GB. */
+/* Appends the model. TN_E_LIMIT: more than 2 GB; TN_E_CONFIG: some node has the positions of a
+ * sequence. */
 tn_status tn_graph_onnx(const tn_graph *g, const tn_onnx_model *m, tn_text *out,
                         tn_error *err) TN_MUST_USE;

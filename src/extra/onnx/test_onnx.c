@@ -171,12 +171,12 @@ static tn_node *example(tn_graph *g)
     return tn_op_example(g, checked);
 }
 
-/* No part of a graph that scores: losses, what only trains, and what is an input there or is made
- * of one when a graph that trains is finished. */
+/* No part of a graph that scores, or of sequences, which are refused: losses, what only trains, and
+ * what is an input there or is made of one when a graph that trains is finished. */
 static bool never_scores(const tn_op *op)
 {
     return op->is_loss || op->layout.trains_only || (op->n_in == 0 && op != &tn_op_constant) ||
-           op == &tn_op_embed_squares || op == &tn_op_embed_norm;
+           op->positions != NULL || op == &tn_op_embed_squares || op == &tn_op_embed_norm;
 }
 
 /* A sum of the operator's columns, each times another number, of TNet and by the standard. */
@@ -212,6 +212,20 @@ TEST(every_operator_that_scores_has_a_form)
         }
     }
     assert_true(n > 100);
+}
+
+TEST(positions_of_a_sequence_are_refused)
+{
+    net n CLEANUP(close_net) = open_net();
+    tn_text out CLEANUP(tn_text_done) = {0};
+    tn_error err = {0};
+    tn_node *x = tn_input_positions(n.g, "in.clicks", 4, (tn_positions){.max_len = 5}, false);
+    tn_node *y = tn_apply(n.g, &tn_op_sequence_pool, "p", TN_IN(x), &(tn_sequence_pool_attr){0});
+    tn_node *z = tn_apply(n.g, &tn_op_sum_cols, "z", TN_IN(y), NULL);
+    const tn_onnx_model m = {.logit = z, .pctr = z, .version = "1"};
+    assert_ok(tn_graph_finish(n.g, &(tn_wanted){.logit = z}, &err), err.text);
+    assert_int_equal(tn_graph_onnx(n.g, &m, &out, &err), TN_E_CONFIG);
+    assert_non_null(strstr(err.text, "'onnx' has no form of 'in.clicks'"));
 }
 
 /* ---- a calibration of breakpoints ---- */

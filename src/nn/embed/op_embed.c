@@ -471,17 +471,17 @@ size_t tn_embed_bytes(const tn_embed_slot *slots, uint32_t n)
 }
 
 static tn_node *embed_by(tn_graph *g, const tn_op *op, const char *name, const tn_embed_slot *slots,
-                         uint32_t n)
+                         tn_embed_list e)
 {
+    const uint32_t n = e.n;
     TN_ASSERT(n > 0);
-    tn_embed_list e = {.n = n};
     uint32_t *at = TN_NEW_ARRAY(g->arena, uint32_t, n + 1);
     tn_embed_slot *copy = TN_NEW_ARRAY(g->arena, tn_embed_slot, n);
     for (uint32_t i = 0; i < n; i++) {
         copy[i] = slots[i];
         copy[i].name = tn_graph_copy_text(g, slots[i].name);
-        at[i + 1] = at[i] + columns_of(&slots[i]);
-        e.has_max |= slots[i].pool == TN_POOL_MAX;
+        at[i + 1] = at[i] + (e.max_len > 0 ? slots[i].segment->dim : columns_of(&slots[i]));
+        e.has_max |= e.max_len == 0 && slots[i].pool == TN_POOL_MAX;
         e.n_uses = slots[i].slot >= e.n_uses ? slots[i].slot + 1 : e.n_uses;
     }
     e.slot = copy;
@@ -492,12 +492,20 @@ static tn_node *embed_by(tn_graph *g, const tn_op *op, const char *name, const t
 
 tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n)
 {
-    return embed_by(g, &tn_op_embed, name, slots, n);
+    return embed_by(g, &tn_op_embed, name, slots, (tn_embed_list){.n = n});
 }
 
 tn_node *tn_embed_fixed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n)
 {
-    return embed_by(g, &tn_op_embed_fixed, name, slots, n);
+    return embed_by(g, &tn_op_embed_fixed, name, slots, (tn_embed_list){.n = n});
+}
+
+tn_node *tn_embed_sequence(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n,
+                           uint32_t max_len)
+{
+    TN_ASSERT(max_len > 0 && max_len <= TN_SEQUENCE_LEN_MAX);
+    return embed_by(g, &tn_op_embed_sequence, name, slots,
+                    (tn_embed_list){.n = n, .max_len = max_len});
 }
 
 /* ---- one column for all slots ---- */

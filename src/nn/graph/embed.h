@@ -68,6 +68,12 @@ tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uin
 /* The same of segments that are not trained: no gradient reaches their rows. */
 tn_node *tn_embed_fixed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n);
 
+/* A row for each position of the slots' lists, which have one length in each example and at most
+ * `max_len` values: x_j v_j of the slots side by side, [P, sum of their dims]. Pools are not
+ * looked at. */
+tn_node *tn_embed_sequence(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n,
+                           uint32_t max_len);
+
 /* Returns the bytes of the graph's arena that it takes beside the node (tn_graph_reserve). */
 size_t tn_embed_bytes(const tn_embed_slot *slots, uint32_t n);
 
@@ -79,5 +85,6 @@ typedef struct tn_embed_list {
     uint32_t n_uses;    /* the rest is for operators: nn/embed/embedlist.h */
     const struct tn_slot_use *use;
     bool has_max;
+    uint32_t max_len; /* most positions of a row; 0: it is no embed_sequence */
 } tn_embed_list;
 const tn_embed_list *tn_embed_list_of(const tn_node *embed); /* NULL: it is neither of these */

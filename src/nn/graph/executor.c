@@ -7,6 +7,8 @@
  *     rows    0 ..  63    embed -> dense -> dense -> add -> loss       one thread
  *            64 .. 127    embed -> dense -> dense -> add -> loss       another
  *
+ * Values of a sequence's positions (tn_positions) are swept with the rows that hold them.
+ *
  * A node with a column pass (a batch norm needs all rows) ends the sweep before it. Nets whose
  * weights do not stay in cache beside a tile are swept in parts. Gradients of parameters come last,
  * the tiles of all of them in one run, the largest first.
@@ -31,7 +33,6 @@
 
 enum { TILE_FLOATS = 32768, TILE_ROWS_MIN = 64, TILE_ROWS_MAX = 1024, TILE_COLS = 64 };
 enum {
-    SWEEP_ROWS = 64,
     SWEEP_WEIGHTS = 1 << 17, /* floats of parameters in one sweep */
     UNIT = 32,               /* columns are cut at whole panels of the products */
 };
@@ -73,6 +74,7 @@ static tn_rows_fn *rows_pass(const tn_node *n, bool backward)
 static void do_node(tn_node *n, tn_range rows, tn_rows_fn *pass)
 {
     uint32_t size = tile_size(n, false);
+    rows = n->op->by_row ? rows : tn_rows_of(n, rows);
     for (uint32_t from = rows.from; from < rows.to; from += size) {
         pass(n, (tn_range){from, rows.to - from < size ? rows.to : from + size});
     }
@@ -92,7 +94,7 @@ static void end_node(tn_lane *lane, const tn_node *n)
 static void do_sweep(void *job, uint32_t tile)
 {
     const sweep *s = job;
-    tn_range rows = tn_tile(s->g->rows, SWEEP_ROWS, tile);
+    tn_range rows = tn_tile(s->g->rows, s->g->sweep_rows, tile);
     tn_lane *lane = tn_team_lane(s->g->opts.team);
     for (uint32_t i = 0; i < s->n; i++) {
         begin_node(lane, s->node[i], s->backward);
@@ -104,7 +106,7 @@ static void do_sweep(void *job, uint32_t tile)
 static void flush(sweep *s)
 {
     if (s->n > 0) {
-        tn_team_run(s->g->opts.team, tn_tile_count(s->g->rows, SWEEP_ROWS), do_sweep, s);
+        tn_team_run(s->g->opts.team, tn_tile_count(s->g->rows, s->g->sweep_rows), do_sweep, s);
     }
     s->node += s->n;
     s->n = 0;
@@ -345,7 +347,8 @@ static void run_all_columns(tn_graph *g, uint32_t n_order, tn_cols_pass pass)
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_order; i++) {
         tn_node *node = g->order[i];
-        if (node->op->cols[pass] == NULL) {
+        const bool empty = pass == TN_BACKWARD_PARAMS && node->shape.rows == 0;
+        if (node->op->cols[pass] == NULL || empty) {
             continue;
         }
         bool alone = pass == TN_BACKWARD_PARAMS && shares_parameter(node);
@@ -425,29 +428,39 @@ static void sweep_backward(tn_graph *g)
 static void clear_tile(void *job, uint32_t tile)
 {
     const tn_graph *g = job;
-    tn_range rows = tn_tile(g->rows, SWEEP_ROWS, tile);
+    tn_range rows = tn_tile(g->rows, g->sweep_rows, tile);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const tn_node *n = g->node[i];
-        for (size_t r = rows.from; r < rows.to && n->place->clear && !n->is_param; r++) {
+        if (n->is_param || !n->place->clear) {
+            continue;
+        }
+        const tn_range own = tn_rows_of(n, rows);
+        for (size_t r = own.from; r < own.to; r++) {
             tn_clear(tn_grad_row(n, r), n->shape.cols);
         }
     }
 }
 
-/* Gradients that have no first writer; without rows no operator assigns any. */
+/* Returns whether nothing assigns the gradient: without rows, or positions, no operator does. */
+static bool is_unwritten(const tn_graph *g, const tn_node *n)
+{
+    const tn_node *first = n->first_writer;
+    return n->place->clear || g->rows == 0 || (first != NULL && first->shape.rows == 0);
+}
+
+/* Gradients that nothing assigns. */
 static void sweep_clear(tn_graph *g)
 {
     bool any = false;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const tn_node *n = g->node[i];
-        bool unwritten = n->place->clear || g->rows == 0;
-        if (unwritten && n->is_param && !n->is_state && n->grad != NULL) {
+        if (is_unwritten(g, n) && n->is_param && !n->is_state && n->grad != NULL) {
             tn_clear(n->grad, (size_t)n->shape.rows * n->shape.cols);
         }
         any |= n->place->clear && !n->is_param;
     }
     if (any) {
-        tn_team_run(g->opts.team, tn_tile_count(g->rows, SWEEP_ROWS), clear_tile, g);
+        tn_team_run(g->opts.team, tn_tile_count(g->rows, g->sweep_rows), clear_tile, g);
     }
 }
 
@@ -474,7 +487,8 @@ void tn_forward(tn_graph *g, const tn_graph_feed *feed)
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
         if (!n->is_param) {
-            n->shape.rows = feed->rows;
+            n->shape.rows = tn_rows_of(n, (tn_range){0, feed->rows}).to;
+            TN_ASSERT(n->shape.rows <= tn_max_rows(n));
         } else if (n->place->alive && n->is_state && n->grad != NULL) {
             /* running values that this step does not move keep what they have */
             memcpy(n->grad, n->val, (size_t)n->shape.rows * n->shape.cols * sizeof *n->grad);

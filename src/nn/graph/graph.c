@@ -14,6 +14,9 @@ enum {
     NAME_MAX_BYTES = 256,
     /* room for its words, and for a name of a node that has none */
     FAULT_BYTES = 4 * NAME_MAX_BYTES,
+    SWEEP_ROWS = 64,
+    SWEEP_ROWS_MIN = 4,
+    SWEEP_POSITIONS = 1024, /* about as many positions in one tile, so that it stays in cache */
     NODE_BYTES =
         sizeof(tn_node) + sizeof(tn_node_place) + 128, /* attributes and aligning included */
 };
@@ -25,6 +28,7 @@ static tn_graph *graph_in(tn_arena *arena, const tn_graph_opts *opts)
     g->arena = arena;
     g->opts = *opts;
     g->rows = opts->max_rows;
+    g->sweep_rows = SWEEP_ROWS;
     return g;
 }
 
@@ -158,6 +162,29 @@ bool tn_takes(const tn_op *op, uint32_t n)
     return n <= most && n + op->n_optional >= most;
 }
 
+/* Sets the rows of a node to positions, or to those of the batch. */
+static void set_positions(tn_node *n, tn_positions positions)
+{
+    tn_graph *g = n->graph;
+    n->positions = positions;
+    if (positions.max_len > 0) {
+        const uint32_t rows = SWEEP_POSITIONS / (positions.max_len + positions.extra);
+        const uint32_t tile = rows / SWEEP_ROWS_MIN * SWEEP_ROWS_MIN;
+        const uint32_t least = tile < SWEEP_ROWS_MIN ? (uint32_t)SWEEP_ROWS_MIN : tile;
+        g->sweep_rows = least < g->sweep_rows ? least : g->sweep_rows;
+    }
+}
+
+/* Returns whether all operands have the rows of the first one. */
+static bool has_rows_in_common(const tn_node *n)
+{
+    bool same = true;
+    for (uint32_t k = 1; k < n->n_in; k++) {
+        same = same && (n->in[k]->is_param || tn_same_rows(n->in[0], n->in[k]));
+    }
+    return same;
+}
+
 tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in,
                       uint32_t n, const void *attr)
 {
@@ -174,7 +201,13 @@ tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *c
         node->attr = tn_arena_alloc(g->arena, 1, op->attr_size, _Alignof(max_align_t));
         memcpy(node->attr, attr, op->attr_size);
     }
-    node->shape = op->shape(node);
+    if (op->positions != NULL) {
+        set_positions(node, op->positions(node));
+    } else if (n > 0) {
+        set_positions(node, in[0]->positions);
+    }
+    const bool fits = op->positions != NULL || has_rows_in_common(node);
+    node->shape = fits ? op->shape(node) : TN_MISFIT;
     if (node->shape.cols == 0) {
         g->n_nodes--;
         return NULL;
@@ -196,6 +229,15 @@ tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols, bool wants_grad)
     tn_node *n = node_new(g, name, NULL);
     n->shape = (tn_shape){g->opts.max_rows, cols};
     n->place->wants_grad = wants_grad;
+    return n;
+}
+
+tn_node *tn_input_positions(tn_graph *g, const char *name, uint32_t cols, tn_positions positions,
+                            bool wants_grad)
+{
+    tn_node *n = tn_input(g, name, cols, wants_grad);
+    set_positions(n, positions);
+    n->shape.rows = tn_max_rows(n);
     return n;
 }
 
@@ -289,7 +331,23 @@ const tn_embed_list *tn_embed_list_of(const tn_node *embed)
 
 uint32_t tn_max_rows(const tn_node *self)
 {
-    return self->graph->opts.max_rows;
+    const tn_positions *p = &self->positions;
+    const uint32_t rows = self->graph->opts.max_rows;
+    TN_ASSERT(p->max_len + p->extra <= UINT32_MAX / rows);
+    return p->max_len > 0 ? rows * (p->max_len + p->extra) : rows;
+}
+
+tn_range tn_rows_of(const tn_node *n, tn_range rows)
+{
+    const tn_positions *p = &n->positions;
+    const tn_graph *g = n->graph;
+    if (p->max_len == 0 || rows.from == rows.to) {
+        return p->max_len == 0 ? rows : (tn_range){0, 0};
+    }
+    TN_ASSERT(g->feed.sparse != NULL && rows.to <= g->feed.rows);
+    const uint32_t *offset = g->feed.sparse->bag[p->slot].offset;
+    return (tn_range){offset[rows.from] + rows.from * p->extra,
+                      offset[rows.to] + rows.to * p->extra};
 }
 
 const tn_step_info *tn_info(const tn_node *self)

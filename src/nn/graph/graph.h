@@ -85,11 +85,14 @@ void tn_graph_free(tn_graph *g); /* NULL is fine */
 
 /* For operator files: what the running batch brought. */
 const tn_graph_feed *tn_feed_of(const tn_node *self);
-uint32_t tn_max_rows(const tn_node *self);
+uint32_t tn_max_rows(const tn_node *self); /* most rows of the node */
 
 /* Leaves. `params` NULL: the graph's own (for examples and tests). */
 tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols,
                   bool wants_grad); /* [B,cols], val set from outside */
+/* The same of positions, for tests: rows are those of `positions`. */
+tn_node *tn_input_positions(tn_graph *g, const char *name, uint32_t cols, tn_positions positions,
+                            bool wants_grad);
 tn_node *tn_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape, tn_init init);
 /* The same, but of one that this made before, by the same name, whatever the chapter. */
 tn_node *tn_shared_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape,

@@ -51,6 +51,7 @@ struct tn_graph {
     bool packed;        /* weights for them, once */
     uint32_t n_nodes;
     uint32_t n_free_names; /* number of nodes made without a name */
+    uint32_t sweep_rows;   /* rows of the batch in one tile of a sweep */
     uint32_t chapter;      /* first node of it; see tn_graph_chapter */
     const char *fault;     /* the first; NULL: none */
     tn_node *node[TN_NODES_MAX];

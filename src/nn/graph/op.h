@@ -9,9 +9,10 @@
  *   2. add TN_OP(<name>) to src/nn/op/ops.def, which the gradient test, the benchmark and
  *      `tnet-train --list-ops` walk: an operator whose backward is wrong cannot be merged
  *
- * Everything is a matrix of [rows x cols], row-major; rows is the batch, except in parameters. Work
- * is cut into tiles of fixed size: tiles of rows touch only those rows, tiles of columns only those
- * columns, so no sum depends on the number of threads.
+ * Everything is a matrix of [rows x cols], row-major; rows is the batch, except in parameters and
+ * in values of the positions of a sequence (tn_positions). Work is cut into tiles of fixed size:
+ * tiles of rows touch only those rows, tiles of columns only those columns, so no sum depends on
+ * the number of threads.
  *
  * The two laws of backward:
  *   - add into in[i]->grad (+=), never assign: a node may feed several others
@@ -40,6 +41,19 @@ typedef struct tn_shape {
     uint32_t cols;
 } tn_shape;
 
+/* Positions of a sequence: the values of lists as rows of a matrix, those of one row of the batch
+ * after those of the one before.
+ *
+ *     row of the batch    0      1    2          row 1 has none; a row costs what it holds
+ *     positions           a b c       d
+ *     slot's offset       0      3    3    4
+ */
+typedef struct tn_positions {
+    uint32_t slot;    /* index in the schema: whose offsets they are */
+    uint32_t max_len; /* most of one row; 0: no positions */
+    uint32_t extra;   /* 1: each row has one more after these (sequence_append); else 0 */
+} tn_positions;
+
 struct tn_node {
     const tn_op *op;  /* NULL: a leaf, whose val is set from outside */
     const char *name; /* unique in the graph; "deep.1" */
@@ -49,6 +63,7 @@ struct tn_node {
     bool is_state;   /* a running value: `grad` takes its new value instead of a gradient */
     bool grad_alone; /* nobody but first_writer adds to grad */
     tn_shape shape;
+    tn_positions positions; /* max_len 0: its rows are those of the batch; else positions */
     uint32_t stride; /* floats from one row of val (and grad) to the next; >= cols: a node may
                       * live inside the matrix of the concat that it feeds */
     tn_real *val;    /* owned by the graph or, in a parameter, lent to it */
@@ -104,6 +119,17 @@ static inline tn_real *tn_grad_row_to_add(const tn_node *self, const tn_node *op
     }
     return grad;
 }
+
+/* Returns whether the rows of a and b are those of the batch, or the same positions. */
+static inline bool tn_same_rows(const tn_node *a, const tn_node *b)
+{
+    const tn_positions p = a->positions;
+    const tn_positions q = b->positions;
+    return p.max_len == q.max_len && (p.max_len == 0 || (p.slot == q.slot && p.extra == q.extra));
+}
+
+/* Returns the rows of n that belong to `rows` of the running batch: its positions, or the same. */
+tn_range tn_rows_of(const tn_node *n, tn_range rows);
 
 /* Adds to the gradient of one column of a parameter, if that is wanted. */
 static inline void tn_add_param_grad(const tn_node *self, const tn_node *param, uint32_t col,
@@ -206,6 +232,11 @@ struct tn_op {
     const tn_field *attrs;     /* the operator's own constants as an option table; or NULL */
     size_t attr_size;
     const tn_act *act; /* an activation that a dense layer can do itself; or NULL */
+
+    /* Rows of the node where they are not those of its operands, which then need not agree; NULL:
+     * they are, and must. */
+    tn_positions (*positions)(const tn_node *self);
+    bool by_row; /* passes get rows of the batch, also where the node has positions (tn_rows_of) */
 
     tn_shape (*shape)(const tn_node *self); /* from the operands' shapes; TN_MISFIT: cannot be */
     /* size of self->state, for graph's max_rows; or NULL */

@@ -135,25 +135,27 @@ TN_HOT static void vec_tally_square(size_t n, double *restrict total, const tn_r
     }
 }
 
-/* Computes mean and population variance of columns `cols` (at most a piece) in two passes. */
+/* Computes mean and population variance of columns `cols` (at most a piece) in two passes; without
+ * rows, as a batch of empty histories has no positions, both are 0. */
 static void find_moments(const tn_node *x, tn_range cols, double *mean, double *var)
 {
     size_t n = cols.to - cols.from;
-    uint32_t rows = x->shape.rows;
-    TN_ASSERT(n <= PIECE && rows > 0);
+    const uint32_t rows = x->shape.rows;
+    const uint32_t by = rows > 0 ? rows : 1;
+    TN_ASSERT(n <= PIECE);
     memset(mean, 0, n * sizeof *mean);
     memset(var, 0, n * sizeof *var);
     for (size_t r = 0; r < rows; r++) {
         vec_tally(n, mean, tn_val_row(x, r) + cols.from);
     }
     for (size_t c = 0; c < n; c++) {
-        mean[c] /= rows;
+        mean[c] /= by;
     }
     for (size_t r = 0; r < rows; r++) {
         vec_tally_square(n, var, tn_val_row(x, r) + cols.from, mean);
     }
     for (size_t c = 0; c < n; c++) {
-        var[c] /= rows;
+        var[c] /= by;
     }
 }
 
@@ -236,7 +238,7 @@ static void batch_piece(tn_node *self, tn_range cols, tn_node *const running[2])
         double v = var[c - cols.from];
         s.mean[c] = (tn_real)m;
         s.rstd[c] = (tn_real)(1 / sqrt(v + rule.epsilon));
-        if (tn_moves(self)) {
+        if (tn_moves(self) && rows > 0) {
             move(running[0], c, m, rule.decay);
             move(running[1], c, rule.unbiased && rows > 1 ? v * rows / (rows - 1) : v, rule.decay);
         }
@@ -393,8 +395,8 @@ static void sums_piece(tn_node *self, tn_range cols, backward_kind kind)
         if (kind == PART) {
             tn_part_put(self, c, rows, u, ux);
         } else {
-            s.mean_u[c] = kind == OF_BATCH ? (tn_real)(u / rows) : 0;
-            s.mean_ux[c] = kind == OF_BATCH ? (tn_real)(ux / rows) : 0;
+            s.mean_u[c] = kind == OF_BATCH && rows > 0 ? (tn_real)(u / rows) : 0;
+            s.mean_ux[c] = kind == OF_BATCH && rows > 0 ? (tn_real)(ux / rows) : 0;
         }
         if (is_dice(self)) {
             tn_add_param_grad(self, self->in[1], c, (tn_real)sums.alpha[c - cols.from]);

@@ -32,6 +32,17 @@
  *     constant          one number in all columns           -> [B,cols]
  *     embed ..          nn/graph/embed.h
  *
+ * Sequences: P are the positions of a batch (tn_positions), after each other row by row:
+ *
+ *     embed_sequence    nn/graph/embed.h                    -> [P,n]
+ *     sequence_mul, sequence_add    h, t                    [P,n] [B,n] -> [P,n]: t of h's row
+ *     sequence_append   h, t        t after the positions of each row
+ *     sequence_positions  x, T      [P,n] [m,n] -> [P,n]: plus T by the position from the end
+ *     sequence_softmax  x           [P,1] -> [P,1]: within a row
+ *     sequence_sum      a, h        [P,1] [P,n] -> [B,n]: sum of a h
+ *     sequence_pool     x           [P,n] -> [B,n]
+ *     sequence_attention  q, k, v   [P,n] each -> [P,n]: within a row
+ *
  * Interactions of slots' vectors:
  *
  *     x    | v_1 | v_2 | .. | v_f |          one vector of length `dim` per slot: fm and its like
@@ -133,6 +144,24 @@ typedef struct tn_attention_attr {
     uint32_t heads; /* dim is a multiple of it */
     double scale;   /* factor of the products of queries and keys */
 } tn_attention_attr;
+
+typedef enum tn_sequence_pool {
+    TN_SEQUENCE_SUM,
+    TN_SEQUENCE_MEAN,
+    TN_SEQUENCE_MAX,
+    TN_SEQUENCE_LAST
+} tn_sequence_pool;
+extern const char *const tn_sequence_pool_words[]; /* NULL at the end */
+
+typedef struct tn_sequence_pool_attr {
+    uint32_t kind; /* tn_sequence_pool */
+} tn_sequence_pool_attr;
+
+enum { TN_SEQUENCE_LEN_MAX = 1024, TN_HEADS_MAX = 64 };
+
+typedef struct tn_sequence_attention_attr {
+    uint32_t heads; /* a divisor of the columns */
+} tn_sequence_attention_attr;
 
 enum { TN_FFM_FIELDS_MAX = 1024 }; /* n * n * dim is at most TN_COLS_MAX */
 

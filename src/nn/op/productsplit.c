@@ -72,7 +72,8 @@ static size_t measure(const tn_node *y, size_t size[PARTS])
 size_t tn_split_bytes(const tn_node *y)
 {
     size_t size[PARTS];
-    return y->graph->opts.shares && y->in[1]->shape.cols > 1 ? measure(y, size) : 0;
+    const bool splits = y->graph->opts.shares && y->positions.max_len == 0;
+    return splits && y->in[1]->shape.cols > 1 ? measure(y, size) : 0;
 }
 
 /* Places the parts that follow *s. */

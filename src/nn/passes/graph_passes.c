@@ -24,6 +24,17 @@ static tn_status unknown_node(tn_graph *g, const char *name, tn_error *err)
     return tn_fail(err, TN_E_CONFIG, "no node '%s' in the graph", name);
 }
 
+/* Files of nodes have a row for each of the batch. */
+static tn_status check_rows(const tn_node *n, const char *how, tn_error *err)
+{
+    return n->positions.max_len == 0
+               ? TN_OK
+               : tn_fail(err, TN_E_CONFIG,
+                         "node '%s' has a value for each position of a sequence, not for each row: "
+                         "it cannot be %s",
+                         n->name, how);
+}
+
 /* Fed nodes become leaves. */
 static tn_status cut_feeds(tn_graph *g, const tn_wanted *wanted, tn_error *err)
 {
@@ -33,6 +44,7 @@ static tn_status cut_feeds(tn_graph *g, const tn_wanted *wanted, tn_error *err)
         if (n == NULL || n->is_param) {
             return unknown_node(g, wanted->feed[i], err);
         }
+        TN_TRY(check_rows(n, "fed", err));
         n->op = NULL;
         n->n_in = 0;
     }
@@ -69,6 +81,7 @@ static tn_status pass_drop(tn_graph *g, const tn_wanted *wanted, tn_error *err)
         if (n == NULL) {
             return unknown_node(g, wanted->fetch[i], err);
         }
+        TN_TRY(check_rows(n, "fetched", err));
         n->place->kept = true;
     }
     TN_TRY(cut_feeds(g, wanted, err));
@@ -279,7 +292,7 @@ static void find_lives(tn_graph *g)
 /* One piece of the block and the last node that needs its present content. */
 typedef struct piece {
     size_t at;
-    uint32_t stride;
+    const tn_node *of; /* the first that lived here: rows of the others lie as its rows do */
     uint32_t busy_until;
 } piece;
 
@@ -296,21 +309,22 @@ static size_t take_piece(planner *p, const tn_node *n, size_t size, bool share)
     piece *best = NULL;
     for (uint32_t i = 0; share && i < p->n && best == NULL; i++) {
         piece *q = &p->piece[i];
-        best = q->busy_until < life->born && q->stride == n->stride ? q : NULL;
+        const bool fits = q->of->stride == n->stride && tn_same_rows(q->of, n);
+        best = q->busy_until < life->born && fits ? q : NULL;
     }
     if (best == NULL) {
         best = &p->piece[p->n++];
-        *best = (piece){.at = p->size, .stride = n->stride};
+        *best = (piece){.at = p->size, .of = n};
         p->size += size;
     }
     best->busy_until = share ? life->dies : UINT32_MAX;
     return best->at;
 }
 
-static size_t matrix_size(const tn_graph *g, tn_node *n)
+static size_t matrix_size(tn_node *n)
 {
     n->stride = n->shape.cols < LINE ? n->shape.cols : (uint32_t)round_up(n->shape.cols, LINE);
-    return round_up((size_t)g->opts.max_rows * n->stride, LINE);
+    return round_up((size_t)tn_max_rows(n) * n->stride, LINE);
 }
 
 static void plan_block(tn_graph *g)
@@ -327,7 +341,7 @@ static void plan_block(tn_graph *g)
             if (!is_value(n) || place->home != NULL || place->born != born) {
                 continue;
             }
-            size_t size = matrix_size(g, n);
+            size_t size = matrix_size(n);
             bool share = !g->opts.train && !g->opts.no_passes && !place->group_kept;
             place->val_at = take_piece(&p, n, size, share);
             if (place->group_grad) {

@@ -70,19 +70,24 @@ static bool runs(const tn_node *n)
     return n->place->alive && n->op != NULL;
 }
 
-/* Gives every value so many rows. */
-static void set_rows(const tn_graph *g, uint32_t rows)
+/* Gives every value the most rows that it can have, and `rows` of each back what it had. */
+static void swap_rows(const tn_graph *g, uint32_t *rows)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        tn_shape *shape = &g->node[i]->shape;
-        shape->rows = g->node[i]->is_param ? shape->rows : rows;
+        const uint32_t before = g->node[i]->shape.rows;
+        g->node[i]->shape.rows = rows[i];
+        rows[i] = before;
     }
 }
 
 tn_cost tn_graph_cost(const tn_graph *g)
 {
     TN_ASSERT(g->finished);
-    set_rows(g, g->opts.max_rows);
+    uint32_t rows[TN_NODES_MAX];
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        rows[i] = g->node[i]->is_param ? g->node[i]->shape.rows : tn_max_rows(g->node[i]);
+    }
+    swap_rows(g, rows);
     double backward = g->opts.train ? 2 : 0;
     tn_cost c = {.memory = (double)g->block_size * sizeof(tn_real)};
     for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -99,7 +104,7 @@ tn_cost tn_graph_cost(const tn_graph *g)
             c.other_flops += tn_op_flops(n) * times;
         }
     }
-    set_rows(g, g->rows);
+    swap_rows(g, rows);
     return c;
 }
 
