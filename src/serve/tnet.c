@@ -2,6 +2,7 @@
 #include "serve/tnet.h"
 
 #include "base/core/alloc.h"
+#include "base/core/text.h"
 #include "io/format/format.h"
 #include "io/schema/schema.h"
 #include "serve/exported_model.h"
@@ -288,13 +289,24 @@ static int refused(const tn_slot_spec *spec, tn_bytes token, tn_fault fault, tne
     return result(status, &e, err);
 }
 
+static int uneven(const tnet_scorer *scorer, tnet_error *err)
+{
+    tn_error e = {0};
+    tn_text why = {0};
+    tn_rows_explain_uneven(scorer->at, &why);
+    tn_status status = tn_fail(&e, TN_E_DATA, "%s", tn_text_str(&why));
+    tn_text_done(&why);
+    return result(status, &e, err);
+}
+
 int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
 {
     const tn_slot_spec *spec = NULL;
     if (scorer == NULL || !scorer->open) {
         return usage(err, scorer == NULL ? no_scorer : no_row);
     }
-    int code = refused(spec, nothing, tn_rows_end(scorer->at, &spec), err);
+    const tn_fault fault = tn_rows_end(scorer->at, &spec);
+    int code = fault == TN_FAULT_UNEVEN ? uneven(scorer, err) : refused(spec, nothing, fault, err);
     scorer->open = code != TNET_OK;
     return code;
 }

@@ -284,6 +284,35 @@ TEST(lists_of_cells_and_texts_with_separators_are_several_values)
     tn_text_done(&b.text);
 }
 
+TEST(lists_of_cells_make_a_sequence)
+{
+    static const char *const names[] = {"label", "a", "b"};
+    bytes b = {.rows = 0};
+    head(&b, 3, names);
+    begin(&b);
+    whole(&b, 1);
+    size_t at = begin_list(&b, 3);
+    whole(&b, 4);
+    none(&b);
+    whole(&b, 6);
+    end_list(&b, at);
+    at = begin_list(&b, 3);
+    whole(&b, 7);
+    whole(&b, 8);
+    none(&b);
+    end_list(&b, at);
+    end(&b);
+    begin(&b);
+    whole(&b, 0);
+    none(&b);
+    none(&b);
+    end(&b);
+    assert_same("label: label}, slots: [{name: a, list: '|', sequence: c, max_len: 2}, {name: b, "
+                "list: '|', sequence: c, max_len: 2}]}",
+                &b, "label,a,b\n1,4||6,7|8|\n0,,\n");
+    tn_text_done(&b.text);
+}
+
 /* What a reader says of rows at fault. */
 static void assert_refused(const char *config, bytes *b, const char *sentence)
 {

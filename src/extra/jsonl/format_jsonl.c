@@ -529,6 +529,7 @@ static tn_status take_slot(json_walk *w, uint32_t i, tn_error *err)
     }
     while (next_item(w, &items, &item)) {
         float x = 1;
+        const uint32_t before = w->rows->n_entries;
         tn_fault fault = TN_FAULT_NONE;
         if (item.nested) {
             return refuse_nested(w, columns->spec[i], item.text.data, true, err);
@@ -540,6 +541,9 @@ static tn_status take_slot(json_walk *w, uint32_t i, tn_error *err)
             fault = TN_FAULT_MEMORY;
         } else if (!item.missing && isfinite(x)) {
             fault = tn_rows_token(w->rows, spec, item.text.data, item.text.size, x);
+        }
+        if (fault == TN_FAULT_NONE && (items.list || !item.missing)) {
+            fault = tn_rows_keep_place(w->rows, spec, before, x);
         }
         if (fault != TN_FAULT_NONE) {
             return fault_in(w, spec, columns->spec[i], item.text, fault, err);

@@ -65,6 +65,24 @@ TEST(values_of_all_kinds_are_taken)
     check_row("{\"label\":0,\"s\":NaN}", "= 0");
 }
 
+TEST(a_null_in_a_list_of_a_sequence_keeps_its_place)
+{
+    static const char yaml[] = "{data: {format: jsonl}, slots: [{name: a, sequence: c, max_len: "
+                               "3}, {name: s, type: str, sequence: c, max_len: 3}]}";
+    static const char line[] = "{\"label\":0,\"a\":[1,null,3,4],\"s\":[\"x\",\"x\",\"\",null]}\n";
+    tn_text have CLEANUP(tn_text_done) = {0};
+    char want[200];
+    const unsigned long long null = word("");
+    dump(yaml, line, sizeof line - 1, &have);
+    (void)snprintf(want, sizeof want, "a:%llx:1 a:3:1 a:4:1 s:%llx:1 s:%llx:1 s:%llx:1 ", null,
+                   (unsigned long long)word("x"), null, null);
+    assert_string_equal(tn_text_str(&have), want);
+    OPEN(setup, s, yaml);
+    assert_string_equal(setup_fault(&s, "{\"label\":0,\"a\":null,\"s\":null}\n"), "");
+    assert_non_null(strstr(setup_fault(&s, "{\"label\":0,\"a\":null,\"s\":[\"x\"]}\n"),
+                           "1 values of 's', 0 of 'a'"));
+}
+
 TEST(texts_are_unescaped)
 {
     check_word("{\"label\":0,\"s\":\"a b\"}", "a b");

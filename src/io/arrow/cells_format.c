@@ -354,7 +354,9 @@ static tn_status take_slot(const cell_walk *w, uint32_t i, tn_error *err)
         if (weighed) {
             TN_TRY(next_x(w, i, &xs, &x, err));
         }
-        const tn_fault fault = isfinite(x) ? put(w, spec, &cell, x) : TN_FAULT_NONE;
+        const uint32_t before = w->rows->n_entries;
+        tn_fault fault = isfinite(x) ? put(w, spec, &cell, x) : TN_FAULT_NONE;
+        fault = fault == TN_FAULT_NONE ? tn_rows_keep_place(w->rows, spec, before, x) : fault;
         if (fault != TN_FAULT_NONE) {
             return refuse(w, spec, columns->spec[i], text_of(&cell, &room), fault, err);
         }

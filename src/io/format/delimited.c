@@ -386,9 +386,11 @@ static tn_status take_slot(const taking *t, uint32_t i, tn_error *err)
         if (xs != NULL) {
             TN_TRY(next_x(t, spec, xs, &x_list, &x, err));
         }
+        const uint32_t before = t->rows->n_entries;
         tn_fault fault = x - x != 0 /* not finite, and so absent */
                              ? TN_FAULT_NONE
                              : tn_rows_token(t->rows, spec, value.data, value.size, x);
+        fault = fault == TN_FAULT_NONE ? tn_rows_keep_place(t->rows, spec, before, x) : fault;
         if (fault != TN_FAULT_NONE) {
             return fault_in(t, spec, span, value, fault, err);
         }

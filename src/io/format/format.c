@@ -2,6 +2,7 @@
 #include "io/format/format.h"
 
 #include "base/core/number.h"
+#include "base/core/text.h"
 #include "config/diag.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
@@ -229,6 +230,7 @@ static const char *const fault_text[] = {
     [TN_FAULT_VALUES] = "more than 1048576 values in a row",
     [TN_FAULT_TWO_VALUES] = "a second value for a number",
     [TN_FAULT_DUPLICATE] = "a value stands twice in its slot",
+    [TN_FAULT_UNEVEN] = "lists of one sequence have several lengths",
     [TN_FAULT_DATE] =
         "expected a date: YYMMDDHH, unix seconds, or 2026-11-29 with or without a time",
     [TN_FAULT_BASE] = "index 0 with index_base 1",
@@ -402,13 +404,23 @@ void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, 
 }
 
 /* Fails for a rule of a whole slot, which tn_rows_end found broken. */
-static tn_status broken_rule(const tn_record_location *place, tn_bytes record,
-                             const tn_slot_spec *spec, tn_fault fault, tn_error *err)
+tn_status tn_record_broken_rule(const tn_record_location *place, tn_bytes record,
+                                const tn_rows *rows, const tn_slot_spec *spec, tn_fault fault,
+                                tn_error *err)
 {
     if (fault == TN_FAULT_MEMORY) {
         return tn_fail(err, TN_E_MEMORY, "%s", fault_text[fault]);
     }
     TN_ASSERT(spec != NULL);
+    if (fault == TN_FAULT_UNEVEN) {
+        tn_text why = {0};
+        tn_rows_explain_uneven(rows, &why);
+        tn_status status = tn_record_location_fail(
+            place, record, NULL, err,
+            "%s\nhint: 'uneven: cut' of the sequence cuts them to the shortest", tn_text_str(&why));
+        tn_text_done(&why);
+        return status;
+    }
     return tn_record_location_fail(
         place, record, NULL, err, "%s in slot '%s'",
         fault == TN_FAULT_DUPLICATE ? "a value stands twice" : fault_text[fault], spec->name);
@@ -420,7 +432,7 @@ tn_status tn_record_end(tn_bytes record, const tn_record_location *place, tn_sta
     const tn_slot_spec *spec = NULL;
     tn_fault fault = status == TN_OK ? tn_rows_end(rows, &spec) : TN_FAULT_NONE;
     if (fault != TN_FAULT_NONE) {
-        status = broken_rule(place, record, spec, fault, err);
+        status = tn_record_broken_rule(place, record, rows, spec, fault, err);
     }
     if (status != TN_OK) {
         tn_rows_rollback(rows);

@@ -164,6 +164,11 @@ void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, 
 tn_status tn_record_end(tn_bytes record, const tn_record_location *place, tn_status status,
                         tn_rows *rows, tn_error *err) TN_MUST_USE;
 
+/* Says that a row, which is open, breaks a rule: `fault` in `spec`, as tn_rows_end found. */
+tn_status tn_record_broken_rule(const tn_record_location *place, tn_bytes record,
+                                const tn_rows *rows, const tn_slot_spec *spec, tn_fault fault,
+                                tn_error *err) TN_MUST_USE;
+
 /* "expected a decimal integer": the part of such a text that is the same for all faults of a kind.
  * Points into `text`. */
 tn_bytes tn_record_location_reason(const char *text);

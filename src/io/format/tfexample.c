@@ -279,8 +279,10 @@ static tn_status take_feature(const example *t, uint32_t i, tn_bytes feature, fe
         if (xs != NULL) {
             TN_TRY(next_x(t, spec, xs, &x, &skip, err));
         }
+        const uint32_t before = t->rows->n_entries;
         tn_fault fault = skip || empty ? TN_FAULT_NONE /* as an empty cell is */
                                        : take_value(t, spec, walk.kind, &value, x);
+        fault = fault == TN_FAULT_NONE ? tn_rows_keep_place(t->rows, spec, before, x) : fault;
         if (fault != TN_FAULT_NONE) {
             tn_status status = refused(t, spec->column, fault, err);
             tn_record_location_hint(t->schema, spec, value.bytes, fault, err);
@@ -595,6 +597,9 @@ static tn_status take_row(const example *t, tn_error *err)
     }
     const tn_slot_spec *spec = NULL;
     tn_fault fault = tn_rows_end(t->rows, &spec);
+    if (fault == TN_FAULT_UNEVEN) {
+        return tn_record_broken_rule(t->place, t->record, t->rows, spec, fault, err);
+    }
     return fault == TN_FAULT_NONE ? TN_OK
                                   : refused(t, spec != NULL ? spec->column : "", fault, err);
 }

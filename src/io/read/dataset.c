@@ -30,6 +30,7 @@ static void switch_rules_off(const tn_tables *slots)
         o->absent = NULL;
         o->duplicates = TN_DUPLICATES_KEEP;
         o->drop_zero = false;
+        o->sequence = NULL;
     }
 }
 

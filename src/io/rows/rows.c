@@ -3,6 +3,7 @@
 #include "io/rows/rows.h"
 
 #include "base/core/alloc.h"
+#include "io/rows/list_lengths.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
 
@@ -189,6 +190,7 @@ void tn_rows_free(tn_rows *rows)
         tn_free(rows->private->seen);
         tn_free(rows->private->count);
         tn_free(rows->private->skip);
+        tn_free(rows->private->most);
         tn_free(rows->private->table);
         tn_free(rows->private->span);
         tn_free(rows->private->shape);
@@ -223,7 +225,8 @@ tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_
     p->marks = tn_delimiter_masks_find();
     if (TN_ALLOC(p->seen, schema->n_specs, "a block of rows", err) != TN_OK ||
         TN_ALLOC(p->count, (size_t)schema->n_slots + 1, "a block of rows", err) != TN_OK ||
-        TN_ALLOC(p->skip, (size_t)schema->n_slots + 1, "a block of rows", err) != TN_OK) {
+        TN_ALLOC(p->skip, (size_t)schema->n_slots + 1, "a block of rows", err) != TN_OK ||
+        TN_ALLOC(p->most, (size_t)schema->n_slots + 1, "a block of rows", err) != TN_OK) {
         goto fail;
     }
     *out = rows;
@@ -435,7 +438,7 @@ static tn_fault find_duplicates(tn_rows *rows, const tn_slot_spec **at)
     return TN_FAULT_NONE;
 }
 
-static void count_values(tn_rows *rows)
+static tn_fault count_values(tn_rows *rows, const tn_slot_spec **at)
 {
     struct rows_private *p = rows->private;
     const tn_schema *s = rows->schema;
@@ -445,11 +448,18 @@ static void count_values(tn_rows *rows)
             p->count[rows->entry[i].slot]++;
         }
     }
-    for (uint32_t k = 0; k < s->n_slots; k++) { /* how many leave at the front */
-        uint32_t max = s->slot[k]->max_len;
-        bool cut = max > 0 && s->slot[k]->keep_last && p->count[k] > max;
-        p->skip[k] = cut ? p->count[k] - max : 0;
+    for (uint32_t k = 0; k < s->n_slots; k++) {
+        const uint32_t max = s->slot[k]->max_len;
+        p->most[k] = max > 0 && p->count[k] > max ? max : p->count[k];
     }
+    if (!tn_list_lengths_cut(s, p->count, p->most, p->uneven)) {
+        *at = p->uneven[0];
+        return TN_FAULT_UNEVEN;
+    }
+    for (uint32_t k = 0; k < s->n_slots; k++) {
+        p->skip[k] = s->slot[k]->keep_last ? p->count[k] - p->most[k] : 0;
+    }
+    return TN_FAULT_NONE;
 }
 
 /* Closes the gaps, in place. */
@@ -464,12 +474,11 @@ static void keep_values(tn_rows *rows)
         if (slot == GONE) {
             continue;
         }
-        const tn_slot_spec *spec = rows->schema->slot[slot];
         if (p->skip[slot] > 0) {
             p->skip[slot]--;
             continue;
         }
-        if (spec->max_len > 0 && p->count[slot] == spec->max_len) {
+        if (p->count[slot] == p->most[slot]) {
             continue;
         }
         p->count[slot]++;
@@ -508,15 +517,25 @@ tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec)
 {
     if (rows->schema->ruled) {
         tn_fault fault = find_duplicates(rows, spec);
+        fault = fault == TN_FAULT_NONE ? count_values(rows, spec) : fault;
         if (fault != TN_FAULT_NONE) {
             return fault;
         }
-        count_values(rows);
         keep_values(rows);
         fill_absent(rows);
     }
     rows->n++;
     return TN_FAULT_NONE;
+}
+
+void tn_rows_explain_uneven(const tn_rows *rows, tn_text *out)
+{
+    const struct rows_private *p = rows->private;
+    TN_ASSERT(p->uneven[0] != NULL && p->uneven[1] != NULL);
+    tn_text_addf(out,
+                 "the lists of sequence '%s' have several lengths: %u values of '%s', %u of '%s'",
+                 p->uneven[0]->sequence, p->count[p->uneven[0]->slot], p->uneven[0]->name,
+                 p->count[p->uneven[1]->slot], p->uneven[1]->name);
 }
 
 /* There is always room for an entry more than those that count: see grow_entries. */

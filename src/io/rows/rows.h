@@ -21,6 +21,7 @@
 
 typedef struct tn_schema tn_schema; /* io/schema/schema.h */
 typedef struct tn_slot_spec tn_slot_spec;
+typedef struct tn_text tn_text; /* base/core/text.h */
 
 /* One key of a row. */
 typedef struct tn_entry {
@@ -67,6 +68,7 @@ typedef enum tn_fault {
     TN_FAULT_TWO_VALUES, /* a second value for a number */
     TN_FAULT_DUPLICATE,  /* `duplicates: error` */
     TN_FAULT_SUM,        /* `duplicates: sum` beyond a float */
+    TN_FAULT_UNEVEN,     /* lists of a sequence of several lengths: io/rows/list_lengths.h */
     TN_FAULT_DATE,       /* no date, where the transform wants one */
     TN_FAULT_BASE,       /* index 0 with `index_base: 1` */
     TN_FAULT_MEMORY,
@@ -134,6 +136,12 @@ tn_fault tn_rows_real(tn_rows *rows, const tn_slot_spec *spec, double value) TN_
 /* As tn_rows_real, of a double that means itself, as its digits in a text do. */
 tn_fault tn_rows_double(tn_rows *rows, const tn_slot_spec *spec, double value) TN_MUST_USE;
 
+/* Ends one value of a list. Nothing was added since `before`, the n_entries before it: it was a
+ * null, for which a slot of a sequence gets the key of the empty text, so that it keeps its place,
+ * and another slot none. `x` as above; NAN is 1. */
+tn_fault tn_rows_keep_place(tn_rows *rows, const tn_slot_spec *spec, uint32_t before,
+                            float x) TN_MUST_USE;
+
 tn_fault tn_rows_label(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 tn_fault tn_rows_label_number(tn_rows *rows, double value) TN_MUST_USE;
 tn_fault tn_rows_weight(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
@@ -146,6 +154,8 @@ tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 
 /* Applies the rules of whole slots and keeps the row; on a fault (*spec: whose) it stays open. */
 tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec) TN_MUST_USE;
+/* After TN_FAULT_UNEVEN, before the row is taken back: says which slots have how many values. */
+void tn_rows_explain_uneven(const tn_rows *rows, tn_text *out);
 void tn_rows_rollback(tn_rows *rows);
 
 /* Bare rows: a grid of keys, without entries; half as large, and a batch is made of many rows at

@@ -46,13 +46,15 @@ struct rows_private {
     uint32_t reals_max;
     uint32_t numeric_max; /* rows whose numbers have room */
     uint32_t text_max;
-    uint32_t entries_end; /* end of room for tokens of the open row; absent keys follow */
-    uint32_t text_first;  /* begin of the text of the open row */
-    uint32_t serial;      /* number of the open row; never 0 */
-    uint32_t *seen;       /* n_specs: serial of the last row that gave this number */
-    uint32_t *count;      /* n_slots: values in the open row */
-    uint32_t *skip;       /* n_slots */
-    uint32_t *table;      /* places of keys, for duplicates; 0: free */
+    uint32_t entries_end;          /* end of room for tokens of the open row; absent keys follow */
+    uint32_t text_first;           /* begin of the text of the open row */
+    uint32_t serial;               /* number of the open row; never 0 */
+    uint32_t *seen;                /* n_specs: serial of the last row that gave this number */
+    uint32_t *count;               /* n_slots: values in the open row */
+    uint32_t *skip;                /* n_slots: values that leave at the front */
+    uint32_t *most;                /* n_slots: values that stay */
+    const tn_slot_spec *uneven[2]; /* slots of one sequence with several lengths, after a fault */
+    uint32_t *table;               /* places of keys, for duplicates; 0: free */
     uint32_t table_max;
     tn_span *span; /* scratch of parsers, which grow it, as the last row left it */
     uint32_t spans_max;

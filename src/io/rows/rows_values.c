@@ -351,6 +351,15 @@ tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text
     }
 }
 
+tn_fault tn_rows_keep_place(tn_rows *rows, const tn_slot_spec *spec, uint32_t before, float x)
+{
+    static const source null = {"", 0};
+    if (spec->sequence == NULL || rows->n_entries > before) {
+        return TN_FAULT_NONE;
+    }
+    return add_key(rows, spec, tn_xxh64("", 0, 0), isfinite(x) ? x : 1, null);
+}
+
 tn_fault tn_rows_integer(tn_rows *rows, const tn_slot_spec *spec, int64_t value, float x)
 {
     if (rows->token == NULL && !tn_spec_is_number(spec)) {

@@ -13,7 +13,8 @@ static const char *const short_rows[] = {"error", "pad", NULL};
 static const char *const unknown_fields[] = {"error", "ignore", NULL};
 const char *const tn_slot_type_words[] = {"id", "int", "hex", "str", "float", NULL};
 const char *const tn_slot_as_words[] = {"key", "value", "weighted", NULL};
-static const char *const ends[] = {"first", "last", NULL};
+const char *const tn_keep_words[] = {"first", "last", NULL};
+const char *const tn_uneven_words[] = {"error", "cut", NULL};
 static const char *const duplicates[] = {"keep", "sum", "error", NULL};
 static const char *const non_finites[] = {"error", "absent", NULL};
 static const char *const step_pools[] = {"error", "concat", NULL};
@@ -145,7 +146,14 @@ const tn_field tn_slot_fields[] = {
     TN_FIELD_STR(tn_slot_opts, list, "~", "one byte between values; default: data.list", PLACE),
     TN_FIELD_STR(tn_slot_opts, values, "~", "column of x_j, one number per value", PLACE),
     TN_FIELD_U32(tn_slot_opts, max_len, "0", 0, 1048576, "values", "values kept; 0: all", KEY),
-    TN_FIELD_CHOICE(tn_slot_opts, keep, "last", ends, "which ones, when there are more", KEY),
+    TN_FIELD_CHOICE(tn_slot_opts, keep, "last", tn_keep_words, "which ones, when there are more",
+                    KEY),
+    TN_FIELD_STR(tn_slot_opts, sequence, "~",
+                 "the sequence whose positions its values are; said by sequences", MODEL),
+    TN_FIELD_CHOICE(tn_slot_opts, uneven, "error", tn_uneven_words,
+                    "lists of a sequence of several lengths: a fault of the row, or cut to the "
+                    "shortest; said by sequences",
+                    NOTHING),
     TN_FIELD_CHOICE(
         tn_slot_opts, step_pool, "error", step_pools,
         "tfrecord: a step of a feature list with several values; concat: each is a value", NOTHING),

@@ -30,6 +30,7 @@ enum { TN_FIELD_IS_ERROR, TN_FIELD_IS_IGNORED }; /* unknown_field */
 enum { TN_LABEL_SLOTS_REFUSE, TN_LABEL_SLOTS_ALLOW };
 enum { TN_CHANGED_REFUSE, TN_CHANGED_ACCEPT }; /* changed */
 enum { TN_KEEP_FIRST, TN_KEEP_LAST };
+enum { TN_UNEVEN_ERROR, TN_UNEVEN_CUT };
 enum { TN_DUPLICATES_KEEP, TN_DUPLICATES_SUM, TN_DUPLICATES_ERROR };
 enum { TN_NON_FINITE_ERROR, TN_NON_FINITE_ABSENT };
 enum { TN_STEP_ERROR, TN_STEP_CONCAT };
@@ -102,6 +103,8 @@ typedef struct tn_slot_opts {
     const char *values;
     uint32_t max_len; /* 0: no limit */
     uint32_t keep;
+    const char *sequence; /* the one that its values are positions of; ~: none */
+    uint32_t uneven;      /* error cut */
     uint32_t step_pool;
     const tn_tree *absent; /* none | key, or a number for `value` */
     uint32_t duplicates;
@@ -127,6 +130,8 @@ typedef struct tn_slot_opts {
 extern const char *const tn_quote_words[];
 extern const char *const tn_slot_type_words[];
 extern const char *const tn_slot_as_words[];
+extern const char *const tn_keep_words[];
+extern const char *const tn_uneven_words[];
 
 extern const tn_field tn_data_fields[];
 extern const tn_field tn_slot_fields[];

@@ -186,6 +186,27 @@ static void usual_transform(tn_transform *t, tn_slot_as as, tn_sign_type type)
     }
 }
 
+/* Refuses what would take values out of a list of a sequence, or add some. */
+static void check_sequence(const making *m, const tn_slot_spec *spec, const tn_slot_opts *o,
+                           const tn_origin *at)
+{
+    if (spec->sequence == NULL) {
+        return;
+    }
+    const bool absent = !tn_tree_is_null(o->absent) && o->absent->kind == TN_TREE_SCALAR &&
+                        strcmp(o->absent->text, "none") != 0;
+    const char *clash = spec->as != TN_AS_KEY                    ? "has 'as: key' alone"
+                        : spec->duplicates != TN_DUPLICATES_KEEP ? "has no 'duplicates'"
+                        : spec->drop_zero                        ? "has no 'drop_zero'"
+                        : absent                                 ? "has no 'absent: key'"
+                                                                 : NULL;
+    if (clash != NULL) {
+        tn_diag_error(m->b->diag, at,
+                      "slot '%s' is part of sequence '%s', whose lists have one length: it %s",
+                      o->name, o->sequence, clash);
+    }
+}
+
 static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_origin *at)
 {
     tn_slot_spec *spec = &m->spec[i];
@@ -197,6 +218,7 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
         .values = o->values,
         .max_len = o->max_len,
         .keep_last = o->keep == TN_KEEP_LAST,
+        .sequence = o->sequence,
         .step_concat = o->step_pool == TN_STEP_CONCAT,
         .duplicates = o->duplicates,
         .drop_zero = o->drop_zero,
@@ -220,12 +242,14 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
     if (clash != NULL) {
         tn_diag_error(m->b->diag, at, "slot '%s': %s", o->name, clash);
     }
+    check_sequence(m, spec, o, at);
     const char *list = o->list != NULL ? o->list : m->s->data->list;
     spec->list = one_byte(m, at, "list", spec->as == TN_AS_KEY ? list : NULL);
     read_absent(m, spec, o->absent);
     read_range(m, spec, o, at);
-    spec->ruled = spec->as != TN_AS_VALUE &&
-                  (spec->max_len > 0 || spec->duplicates != TN_DUPLICATES_KEEP || spec->absent_key);
+    spec->ruled =
+        spec->as != TN_AS_VALUE && (spec->max_len > 0 || spec->sequence != NULL ||
+                                    spec->duplicates != TN_DUPLICATES_KEEP || spec->absent_key);
     spec->plain_key = spec->as == TN_AS_KEY && !tn_spec_is_number(spec) && !spec->drop_zero;
     spec->fast_path = fast_path_of(spec);
     m->s->ruled = m->s->ruled || spec->ruled;
@@ -247,6 +271,34 @@ static void refuse_doubles(const making *m, const tn_tables *slots)
             }
         }
     }
+}
+
+/* Collects the slots that name a sequence, each under its name. */
+static void make_sequences(const making *m)
+{
+    tn_schema *s = m->s;
+    tn_sequence_spec *sequence = TN_NEW_ARRAY(m->b->arena, tn_sequence_spec, s->n_slots + 1);
+    for (uint32_t i = 0; i < s->n_slots; i++) {
+        const tn_slot_spec *spec = s->slot[i];
+        uint32_t k = 0;
+        while (spec->sequence != NULL && k < s->n_sequences &&
+               strcmp(sequence[k].name, spec->sequence) != 0) {
+            k++;
+        }
+        if (spec->sequence == NULL || k < s->n_sequences) {
+            continue;
+        }
+        uint32_t *slot = TN_NEW_ARRAY(m->b->arena, uint32_t, s->n_slots);
+        tn_sequence_spec *of = &sequence[s->n_sequences++];
+        *of = (tn_sequence_spec){
+            .name = spec->sequence, .slot = slot, .cuts = spec->opts->uneven == TN_UNEVEN_CUT};
+        for (uint32_t j = i; j < s->n_slots; j++) {
+            if (s->slot[j]->sequence != NULL && strcmp(s->slot[j]->sequence, of->name) == 0) {
+                slot[of->n++] = j;
+            }
+        }
+    }
+    s->sequence = sequence;
 }
 
 static void make_specs(making *m, const tn_tables *slots)
@@ -282,6 +334,7 @@ static void make_specs(making *m, const tn_tables *slots)
     }
     s->spec = m->spec;
     s->slot = slot;
+    make_sequences(m);
     s->numeric = numeric;
     s->group = m->group;
 }

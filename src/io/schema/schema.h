@@ -61,8 +61,9 @@ typedef struct tn_slot_spec {
     const char *values; /* column of x_j; NULL: none */
     uint32_t max_len;   /* 0: no limit */
     bool keep_last;
-    bool absent_key; /* no value: the key of the empty text instead of an empty slot */
-    float absent;    /* `as: value`: a missing number, not transformed */
+    const char *sequence; /* the one that its values are positions of; NULL: none */
+    bool absent_key;      /* no value: the key of the empty text instead of an empty slot */
+    float absent;         /* `as: value`: a missing number, not transformed */
     uint32_t duplicates;
     bool drop_zero;
     bool non_finite_absent;
@@ -80,6 +81,14 @@ static inline bool tn_spec_is_number(const tn_slot_spec *spec)
 {
     return spec->as != TN_AS_KEY || spec->transform.kind != TN_TRANSFORM_IDENTITY;
 }
+
+/* Slots whose lists have one length in each row (io/rows/list_lengths.h). */
+typedef struct tn_sequence_spec {
+    const char *name;
+    uint32_t n;
+    const uint32_t *slot; /* n: places among the slots of a batch */
+    bool cuts;            /* lists of several lengths are cut to the shortest; else a fault */
+} tn_sequence_spec;
 
 /* The rule for labels: data.label, read. */
 typedef struct tn_label_rule {
@@ -131,6 +140,8 @@ typedef struct tn_schema {
     const tn_slot_spec *const *slot;
     uint32_t n_numeric;
     const tn_slot_spec *const *numeric;
+    uint32_t n_sequences;
+    const tn_sequence_spec *sequence;
     uint32_t n_groups;
     const struct tn_share_group *group; /* record is not set here: the model decides it */
     const tn_label_rule *label;
