@@ -22,6 +22,8 @@ typedef struct input_opts {
     uint32_t dim;
     uint32_t field_dim;
     const tn_tree *init;
+    const char *sequence;
+    const char *vectors;
 } input_opts;
 
 enum { FORM_LOG, FORM_TENSORNET };
@@ -38,6 +40,10 @@ static const tn_field input_fields[] = {
     TN_FIELD_U32(input_opts, field_dim, "0", 0, TN_DIM_MAX, "floats",
                  "instead of dim: width of a slot's vector for each slot of this input, for ffm"),
     TN_FIELD_TREE(input_opts, init, "~", "first values of this segment"),
+    TN_FIELD_STR(input_opts, sequence, "~",
+                 "name of a sequence: the vectors of its slots for each position"),
+    TN_FIELD_STR(input_opts, vectors, "~",
+                 "of embed and sequence: the input whose vectors it takes; ~: its own"),
     TN_FIELD_END,
 };
 
@@ -168,13 +174,67 @@ static bool read_counts(tn_model_input *in, const input_opts *o, const tn_featur
     return read_slots(in, o->cvm, f, b);
 }
 
+static bool find_sequence(tn_model_input *in, const char *name, const tn_features *f, tn_diag *diag)
+{
+    for (uint32_t i = 0; i < f->n_sequences; i++) {
+        const tn_model_sequence *s = &f->sequence[i];
+        if (strcmp(s->name, name) == 0) {
+            in->n = s->n;
+            in->item = s->item;
+            in->max_len = s->max_len;
+            return true;
+        }
+    }
+    const char *names[64];
+    uint32_t n = 0;
+    for (; n < f->n_sequences && n < 64; n++) {
+        names[n] = f->sequence[n].name;
+    }
+    const char *near = tn_nearest(name, names, n);
+    tn_diag_error(diag, in->at, "input '%s' reads sequence '%s', and 'sequences' has none%s%s%s",
+                  in->name, name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                  near != NULL ? "'?)" : "");
+    return false;
+}
+
+static bool read_sequence(tn_model_input *in, const input_opts *o, const tn_features *f,
+                          const tn_binder *b)
+{
+    if (o->field_dim != 0) {
+        tn_diag_error(b->diag, in->at, "'field_dim' of input '%s' belongs to 'embed'", in->name);
+        return false;
+    }
+    return find_sequence(in, o->sequence, f, b->diag);
+}
+
+/* Gives inputs that take another one's vectors its segment. */
+static bool share_vectors(tn_model_input *in, const tn_model_inputs *all, tn_diag *diag)
+{
+    for (uint32_t i = 0; i < all->n; i++) {
+        const tn_model_input *of = &all->input[i];
+        const bool own = strcmp(of->segment, of->name) == 0;
+        if (of != in && own && !of->numeric && !of->cvm && strcmp(of->name, in->segment) == 0) {
+            in->dim = of->dim;
+            in->init = of->init;
+            return true;
+        }
+    }
+    tn_diag_error(diag, in->at, "input '%s' takes vectors of '%s', which has none of its own",
+                  in->name, in->segment);
+    return false;
+}
+
 static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_features *f,
                        const tn_binder *b)
 {
     input_opts o;
     uint32_t faults = b->diag->n_errors;
     tn_fields_bind(b, input_fields, tree, &o);
-    *in = (tn_model_input){.name = tree->key, .dim = o.dim, .init = o.init, .at = &tree->key_at};
+    *in = (tn_model_input){.name = tree->key,
+                           .dim = o.dim,
+                           .init = o.init,
+                           .segment = o.vectors != NULL ? o.vectors : tree->key,
+                           .at = &tree->key_at};
     if (b->diag->n_errors > faults) {
         return false;
     }
@@ -183,9 +243,21 @@ static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_feature
                       TN_LAYER_NAME_MAX - 32);
         return false;
     }
-    if (!tn_tree_is_null(o.embed) + !tn_tree_is_null(o.numeric) + !tn_tree_is_null(o.cvm) != 1) {
+    const bool has_vectors = !tn_tree_is_null(o.embed) || o.sequence != NULL;
+    if (!tn_tree_is_null(o.embed) + !tn_tree_is_null(o.numeric) + !tn_tree_is_null(o.cvm) +
+            (o.sequence != NULL) !=
+        1) {
         tn_diag_error(b->diag, &tree->key_at,
-                      "input '%s' needs one of 'embed', 'numeric' and 'cvm'", tree->key);
+                      "input '%s' needs one of 'embed', 'numeric', 'cvm' and 'sequence'",
+                      tree->key);
+        return false;
+    }
+    if (o.vectors != NULL &&
+        (!has_vectors || o.dim != 0 || o.field_dim != 0 || !tn_tree_is_null(o.init))) {
+        tn_diag_error(b->diag, &tree->key_at,
+                      "'vectors' of input '%s' are another's: it has 'embed' or 'sequence', and no "
+                      "'dim', 'field_dim' or 'init'",
+                      tree->key);
         return false;
     }
     if (!tn_tree_is_null(o.cvm)) {
@@ -194,6 +266,9 @@ static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_feature
     if (o.form != FORM_LOG) {
         tn_diag_error(b->diag, &tree->key_at, "'form' of input '%s' belongs to 'cvm'", tree->key);
         return false;
+    }
+    if (o.sequence != NULL) {
+        return read_sequence(in, &o, f, b);
     }
     if (!tn_tree_is_null(o.embed)) {
         return read_slots(in, o.embed, f, b) &&
@@ -233,6 +308,10 @@ const tn_model_inputs *tn_inputs_read(const tn_tree *list, const tn_features *fe
             return NULL;
         }
     }
+    for (uint32_t i = 0; good && i < out->n; i++) {
+        const bool other = strcmp(input[i].segment, input[i].name) != 0;
+        good = !other || share_vectors(&input[i], out, b->diag);
+    }
     return good ? out : NULL;
 }
 
@@ -243,12 +322,12 @@ static bool add_segment(tn_record *r, const tn_model_input *in, uint32_t dim,
                         const tn_model_slot *slot, tn_diag *diag)
 {
     for (uint32_t i = 0; i < r->n_segments; i++) {
-        if (strcmp(r->segment[i].name, in->name) == 0) {
+        if (strcmp(r->segment[i].name, in->segment) == 0) {
             if (r->segment[i].dim == dim) {
                 return true;
             }
             tn_diag_error(diag, in->at, "slot '%s' shares vectors of '%s' that are %u wide, not %u",
-                          slot->name, in->name, r->segment[i].dim, dim);
+                          slot->name, in->segment, r->segment[i].dim, dim);
             return false;
         }
     }
@@ -257,7 +336,7 @@ static bool add_segment(tn_record *r, const tn_model_input *in, uint32_t dim,
                       TN_SEGMENTS_MAX);
         return false;
     }
-    r->segment[r->n_segments++] = (tn_segment){.name = in->name, .at = r->width, .dim = dim};
+    r->segment[r->n_segments++] = (tn_segment){.name = in->segment, .at = r->width, .dim = dim};
     r->width += dim;
     return true;
 }
@@ -323,7 +402,7 @@ uint64_t tn_input_cols(const tn_model_input *in, const tn_features *f)
     for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
         const tn_model_slot *slot = &f->slot[in->item[k]];
         cols += (uint64_t)(in->dim != 0 ? in->dim : slot->dim) *
-                (tn_input_pool(in, slot) == TN_POOL_CONCAT ? slot->pool_k : 1);
+                (in->max_len == 0 && tn_input_pool(in, slot) == TN_POOL_CONCAT ? slot->pool_k : 1);
     }
     return cols;
 }
@@ -347,7 +426,7 @@ static bool is_embedding(const tn_model_inputs *inputs, const char *name)
     bool is = false;
     for (uint32_t i = 0; i < inputs->n; i++) {
         const tn_model_input *in = &inputs->input[i];
-        is = is || (!in->numeric && !in->cvm && strcmp(in->name, name) == 0);
+        is = is || (!in->numeric && !in->cvm && strcmp(in->segment, name) == 0);
     }
     return is;
 }

@@ -110,13 +110,15 @@ static tn_node *embed_node(const builder *b, const char *name, const tn_model_in
             .name = s->name,
             .slot = s->slot,
             .segment = input->cvm ? &tn_record_of(layout, s->group)->counts
-                                  : segment_of(layout, s->group, input->name),
+                                  : segment_of(layout, s->group, input->segment),
             .pool = tn_input_pool(input, s),
             .k = s->pool_k,
             .single = s->single,
         };
     }
-    return (input->cvm ? tn_embed_fixed : tn_embed)(b->net->g, name, slots, input->n);
+    return input->max_len > 0
+               ? tn_embed_sequence(b->net->g, name, slots, input->n, input->max_len)
+               : (input->cvm ? tn_embed_fixed : tn_embed)(b->net->g, name, slots, input->n);
 }
 
 /* ---- layers ---- */
@@ -314,6 +316,26 @@ static bool take_inputs(const builder *b, const value *v, const tn_tree *word, t
     return true;
 }
 
+/* Returns whether the inputs of a layer have the same rows, which most layers need. False:
+ * reported. */
+static bool has_rows_in_common(const builder *b, const value *v, const tn_tree *word)
+{
+    for (uint32_t i = 1; i < v->n_in && !v->layer->mixes; i++) {
+        const tn_node *first = v->in[0]->node;
+        const tn_node *other = v->in[i]->node;
+        if (!tn_same_rows(first, other)) {
+            tn_diag_error(b->binder->diag, &word->at,
+                          "layer '%s' takes '%s' and '%s', of which not both have a value for each "
+                          "position of one sequence",
+                          v->name, v->in[0]->name, v->in[i]->name);
+            tn_diag_hint(b->binder->diag, "a sequence becomes one value for each row by the layers "
+                                          "'attend' and 'pool'");
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Makes the nodes of layer v. Returns false after a report. */
 static bool build(const builder *b, value *v, const tn_tree *item, const tn_tree *word)
 {
@@ -324,7 +346,7 @@ static bool build(const builder *b, value *v, const tn_tree *item, const tn_tree
     net.weights = v->weights;
     net.args = &args;
     tn_graph_chapter(b->net->g);
-    if (!take_inputs(b, v, word, &args)) {
+    if (!has_rows_in_common(b, v, word) || !take_inputs(b, v, word, &args)) {
         return false;
     }
     v->node = tn_layer_build(v->layer, &net, &args);
@@ -456,6 +478,13 @@ bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_bin
     if (v->node->shape.cols != 1) {
         tn_diag_error(binder->diag, &output->at, "the output '%s' has %u columns, not 1", v->name,
                       v->node->shape.cols);
+        return false;
+    }
+    if (v->node->positions.max_len > 0) {
+        tn_diag_error(binder->diag, &output->at,
+                      "the output '%s' has a value for each position of a sequence, not one for "
+                      "each row",
+                      v->name);
         return false;
     }
     *out = (tn_list_graph){.logit = v->node, .output_bias = output_bias(&b, v)};

@@ -5,6 +5,7 @@
  *       deep: {embed: all}                    [rows x slots*dim]
  *       num:  {numeric: all}
  *       cvm:  {cvm: all}                      [rows x slots*2]
+ *       clicks: {sequence: clicks, vectors: deep}   [positions x slots*dim]
  *     layers:
  *       - {name: x, concat: [deep, num]}
  *       - {name: deep.1, dense: x, units: 256, activation: relu}
@@ -12,11 +13,12 @@
  *     output: logit
  *
  * An embedding input is a segment of every row it takes (base/keys/record.h), called like the
- * input. Cvm are the counts of these rows before the batch, not trained: ln(1 + show) and
- * ln(1 + click) - ln(1 + show), the mean over a slot's values; `form: tensornet`: show itself, and
- * pooled like the slot's vectors. The list is a tn_tree: written by a model (models/model.h) or by
- * the user. It is read in two steps, because rows are laid out once and graphs are built several
- * times:
+ * input, or with `vectors` the segment of another one. A sequence has a row for each position
+ * (tn_positions), which layers of sequences take. Cvm are the counts of these rows before the
+ * batch, not trained: ln(1 + show) and ln(1 + click) - ln(1 + show), the mean over a slot's values;
+ * `form: tensornet`: show itself, and pooled like the slot's vectors. The list is a tn_tree:
+ * written by a model (models/model.h) or by the user. It is read in two steps, because rows are
+ * laid out once and graphs are built several times:
  *
  *     tn_inputs_read    inputs -> which slots take part in which segment
  *     tn_layout_make    -> segments side by side in each group's record
@@ -52,9 +54,21 @@ typedef struct tn_group_waits {
     const tn_origin *at;
 } tn_group_waits;
 
+/* A sequence as models see it: slots whose lists have one length in each row. */
+typedef struct tn_model_sequence {
+    const char *name;
+    uint32_t n;
+    const uint32_t *item;   /* indexes into features->slot */
+    uint32_t n_target;      /* at most n; 0: none */
+    const uint32_t *target; /* likewise: what the first n_target of `item` are paired with */
+    uint32_t max_len;
+} tn_model_sequence;
+
 typedef struct tn_features {
     uint32_t n_slots;
     const tn_model_slot *slot;
+    uint32_t n_sequences;
+    const tn_model_sequence *sequence;
     uint32_t n_numeric;
     const char *const *numeric;    /* names of the numeric columns */
     const uint64_t *zscore_freeze; /* per numeric column: rows of a running zscore; 0: none */
@@ -74,6 +88,8 @@ typedef struct tn_model_input {
     const uint32_t *item; /* indexes into features->slot, or ->numeric */
     uint32_t dim;         /* 0: each slot's own */
     const tn_tree *init;
+    const char *segment; /* the segment of its rows; its name, or another input's */
+    uint32_t max_len;    /* a sequence, whose slots these are: a row for each position; 0: none */
     const tn_origin *at;
 } tn_model_input;
 

@@ -108,7 +108,8 @@ const tn_tree *tn_model_list(const tn_variant *model, const tn_features *feature
         .features = features,
         .list = tn_tree_new(b->arena, TN_TREE_MAP, at),
     };
-    tn_model_args args = {.common = model->shared, .opts = model->opts, .tree = model->tree};
+    tn_model_args args = {
+        .name = m->choice.name, .common = model->shared, .opts = model->opts, .tree = model->tree};
     uint32_t faults = b->diag->n_errors;
     m->write(&args, &w);
     refuse_unread_counts(m, &w);
@@ -135,14 +136,20 @@ static tn_tree *member(tn_list_writer *w, const char *key, tn_tree_kind kind)
     return t;
 }
 
+tn_tree *tn_write_input(tn_list_writer *w, const char *name)
+{
+    tn_tree *input = tn_tree_new(w->arena, TN_TREE_MAP, written());
+    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), name, input);
+    return input;
+}
+
 /* Returns an input of these slots, without its width. */
 static tn_tree *embed_input(tn_list_writer *w, const char *name, const tn_tree *slots)
 {
-    tn_tree *input = tn_tree_new(w->arena, TN_TREE_MAP, written());
+    tn_tree *input = tn_write_input(w, name);
     tn_tree *which = tn_tree_is_null(slots) ? tn_tree_scalar(w->arena, "all", written())
                                             : tn_tree_copy(w->arena, slots);
     tn_tree_put(w->arena, input, "embed", which);
-    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), name, input);
     return input;
 }
 

@@ -60,6 +60,7 @@ void tn_list_output(tn_list_writer *w, const char *name);
 
 /* The options that a model is written from. */
 typedef struct tn_model_args {
+    const char *name; /* name of the model, for messages */
     const tn_model_common *common;
     const void *opts;
     const tn_tree *tree; /* the section `model`, for messages */
@@ -180,6 +181,9 @@ void tn_write_field_vectors(tn_list_writer *w, const tn_model_args *args, const 
 /* Adds the input "deep" and those of tn_write_numbers_input; returns the name of what an MLP reads:
  * "deep", or "x", which is [deep, num, cvm]. */
 const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args);
+
+/* Adds an input without members, for tn_list_set and tn_tree_put. */
+tn_tree *tn_write_input(tn_list_writer *w, const char *name);
 
 /* Adds an input of slots, each with a vector of its own width in it; `slots` null: all of them. */
 void tn_write_slots_input(tn_list_writer *w, const char *name, const tn_tree *slots);

@@ -35,6 +35,7 @@ typedef struct tn_exported_input {
     uint32_t cols;
     uint32_t n; /* slots */
     const tn_embed_slot *slot;
+    uint32_t max_len; /* a row for each position of the slots' lists; 0: pooled */
 } tn_exported_input;
 
 /* The segments of one share group's rows, and their places in the dictionary. */

@@ -234,13 +234,13 @@ static tn_status read_columns(reading *r, const tn_model_json_input *in, uint32_
                               tn_embed_slot *out)
 {
     const tn_model_columns *part = &in->from[i];
-    const char *segment = in->name + sizeof prefix - 1;
+    const char *segment = in->segment != NULL ? in->segment : in->name + sizeof prefix - 1;
     const uint32_t slot = find_slot(r, part->slot);
     if (slot == r->n_slots || part->first != *col) {
         return bad(r, "columns that do not add up in input", in->name);
     }
     TN_ASSERT(r->pool != NULL);
-    const tn_pool pool = in->mean ? TN_POOL_MEAN : r->pool[slot];
+    const tn_pool pool = in->mean ? TN_POOL_MEAN : in->max_len > 0 ? TN_POOL_SUM : r->pool[slot];
     uint32_t items = pool == TN_POOL_CONCAT ? r->pool_k[slot] : 1;
     uint32_t dim = part->cols / items;
     if (part->cols % items != 0 || dim > TN_DIM_MAX) {
@@ -268,6 +268,15 @@ static bool has_slot(const tn_embed_slot *list, uint32_t n, uint32_t slot)
     return false;
 }
 
+/* Returns whether rows have lists of one length, at most `max_len`, for both slots. */
+static bool is_of_sequence(const reading *r, uint32_t first, uint32_t slot, uint32_t max_len)
+{
+    const tn_slot_spec *a = r->b->schema->slot[first];
+    const tn_slot_spec *b = r->b->schema->slot[slot];
+    return a->sequence != NULL && b->sequence != NULL && strcmp(a->sequence, b->sequence) == 0 &&
+           b->max_len > 0 && b->max_len <= max_len && a->max_len == b->max_len;
+}
+
 static tn_status read_embed(reading *r, const tn_model_json_input *in, tn_exported_input *out)
 {
     if (strncmp(in->name, prefix, sizeof prefix - 1) != 0 || in->name[sizeof prefix - 1] == '\0' ||
@@ -281,7 +290,11 @@ static tn_status read_embed(reading *r, const tn_model_json_input *in, tn_export
         if (has_slot(slot, i, slot[i].slot)) {
             return bad(r, "a slot stands twice in input", in->name);
         }
+        if (in->max_len > 0 && !is_of_sequence(r, slot[0].slot, slot[i].slot, in->max_len)) {
+            return bad(r, "positions of slots that are no sequence in input", in->name);
+        }
     }
+    out->max_len = in->max_len;
     out->slot = slot;
     out->n = in->n;
     return col == in->cols ? TN_OK : bad(r, "columns that do not add up in input", in->name);

@@ -5,7 +5,7 @@
 #include "io/schema/schema.h"
 #include "serve/calibration_file.h"
 
-enum { COLS_MAX = 1 << 20, INPUTS_MAX = 64 };
+enum { COLS_MAX = 1 << 20, INPUTS_MAX = 64, POSITIONS_MAX = 1024 };
 
 static const tn_doc_row columns_rows[] = {
     /* ["user",0,16] */
@@ -19,6 +19,8 @@ static const tn_doc_row input_rows[] = {
     TN_DOC_STR(tn_model_json_input, name, "name"),
     TN_DOC_U32(tn_model_json_input, cols, 1, COLS_MAX, "cols"),
     TN_DOC_MARK(tn_model_json_input, mean, "mean", "pool"),
+    TN_DOC_STR(tn_model_json_input, segment, "segment", TN_DOC_MAY_MISS),
+    TN_DOC_U32(tn_model_json_input, max_len, 1, POSITIONS_MAX, "positions", TN_DOC_MAY_MISS),
     TN_DOC_LIST(tn_model_json_input, n, from, const tn_model_columns *, '[', columns_rows,
                 TN_SLOTS_MAX, "from", TN_DOC_FLAG(tn_model_json_input, embeds)),
     TN_DOC_END,
@@ -101,7 +103,7 @@ static uint32_t version_of(const void *model)
 
 const tn_document tn_model_document = {.format = "tnet-model",
                                        .is = "the model of an export",
-                                       .newest = 3,
+                                       .newest = 4,
                                        .newer = TN_E_CKPT,
                                        .rows = model_rows,
                                        .version = version_of};

@@ -20,8 +20,10 @@ typedef struct tn_model_columns {
 typedef struct tn_model_json_input {
     const char *name;
     uint32_t cols;
-    bool mean;   /* it takes the mean, whatever its slots do */
-    bool embeds; /* else it is that of numbers */
+    bool mean;           /* it takes the mean, whatever its slots do */
+    bool embeds;         /* else it is that of numbers */
+    const char *segment; /* segment of its rows; NULL: its name without "in." */
+    uint32_t max_len;    /* a row for each position of lists of at most so many values; 0: pooled */
     uint32_t n;
     const tn_model_columns *from;
 } tn_model_json_input;

@@ -267,9 +267,12 @@ static void take_row(tn_scorer *s, uint32_t group, uint64_t key, const tn_dict_r
         (void)tn_dict_get(found, g->segment[k], segment->dim, row + segment->at);
     }
 }
-static bool is_kept(const tn_scorer *s, uint32_t group, uint32_t i)
+/* Returns whether key `i` of a slot counts: it has a row, or reads as first values, or, as zeros,
+ * keeps its place in a sequence. */
+static bool is_kept(const tn_scorer *s, const tn_slot_spec *slot, uint32_t i)
 {
-    return s->found[i].at != NULL || s->b->group[group].missing_init;
+    return s->found[i].at != NULL || s->b->group[slot->group].missing_init ||
+           slot->sequence != NULL;
 }
 
 /* Takes the rows of all keys: some are looked up, and on their way while those before are taken. */
@@ -291,7 +294,7 @@ static tn_status take_rows(tn_scorer *s, tn_error *err)
                 slot++;
             }
             const uint32_t group = schema->slot[slot]->group;
-            if (is_kept(s, group, next)) {
+            if (is_kept(s, schema->slot[slot], next)) {
                 take_row(s, group, s->query[next].key, &s->found[next]);
             }
         }
@@ -305,7 +308,7 @@ static tn_status take_rows(tn_scorer *s, tn_error *err)
 static uint32_t fill_bag(tn_scorer *s, const tn_slot *slot, uint32_t number, tn_range rows,
                          uint32_t first)
 {
-    const uint32_t group = s->b->schema->slot[number]->group;
+    const tn_slot_spec *spec = s->b->schema->slot[number];
     uint32_t *offset = s->offset + (size_t)number * (ROWS + (size_t)1);
     uint32_t next = s->first[number];
     uint32_t n = first;
@@ -314,7 +317,7 @@ static uint32_t fill_bag(tn_scorer *s, const tn_slot *slot, uint32_t number, tn_
         offset[r - rows.from] = n - first;
         for (uint32_t k = slot->offset[r]; k < slot->offset[r + 1]; k++, next++) {
             s->weight[n] = slot->value != NULL ? slot->value[k] : 1;
-            n += is_kept(s, group, next);
+            n += is_kept(s, spec, next);
         }
         s->unknown[r - rows.from] += n == before && slot->offset[r + 1] > slot->offset[r];
     }

@@ -30,7 +30,14 @@ void kit_init(kit *k, uint32_t slots, uint32_t dim, uint32_t numeric)
         (void)snprintf(name, 16, "n%u", i);
         names[i] = name;
     }
-    k->features = (tn_features){.n_slots = slots,
+    tn_model_sequence *sequence = TN_NEW(k->arena, tn_model_sequence);
+    uint32_t *item = TN_NEW_ARRAY(k->arena, uint32_t, 2);
+    item[0] = slots - 1; /* and item[1], its target, is slot 0 */
+    *sequence = (tn_model_sequence){
+        .name = "clicks", .n = 1, .item = item, .n_target = 1, .target = item + 1, .max_len = 5};
+    k->features = (tn_features){.n_sequences = slots > 1,
+                                .sequence = sequence,
+                                .n_slots = slots,
                                 .slot = slot,
                                 .n_numeric = numeric,
                                 .numeric = names,

@@ -21,7 +21,9 @@ typedef struct kit {
     tn_graph_opts opts; /* of graphs; max_rows 0: 8 rows, to train */
 } kit;
 
-/* `slots` slots s0, s1, .. of width `dim`, each a group of its own; `numeric` columns n0, n1, .. */
+/* The last of several slots is the sequence `clicks`, whose target is s0.
+ *
+ * `slots` slots s0, s1, .. of width `dim`, each a group of its own; `numeric` columns n0, n1, .. */
 void kit_init(kit *k, uint32_t slots, uint32_t dim, uint32_t numeric);
 void kit_done(kit *k);
 

@@ -55,9 +55,9 @@ TEST(faults_are_named)
             "'normalise' needs an embedding input, not 'h'");
     refuses("{type: graph, inputs: {x: {numeric: all, embed: all}}, layers: [{name: a, sum: x}], "
             "output: a}",
-            "needs one of 'embed', 'numeric' and 'cvm'");
+            "needs one of 'embed', 'numeric', 'cvm' and 'sequence'");
     refuses("{type: graph, inputs: {x: {}}, layers: [{name: a, sum: x}], output: a}",
-            "needs one of 'embed', 'numeric' and 'cvm'");
+            "needs one of 'embed', 'numeric', 'cvm' and 'sequence'");
 }
 
 #define CVM "{type: graph, inputs: {deep: {embed: [s0, s1]}, "

@@ -12,7 +12,8 @@ typedef struct sample {
     uint32_t n_params;
 } sample;
 
-/* wide is [B,3], deep [B,12], pairs [B,18], numbers [B,2]. */
+/* wide is [B,3], deep [B,12], pairs [B,18], numbers [B,2], target [B,4], clicks [P,4]; P are up to
+ * 5 positions of each row. Where x has positions, "y" sums the pool of it. */
 static const sample samples[] = {
     {"dense", "{name: x, dense: deep, units: 5}", "bias", 5, 2},
     {"dense", "{name: x, dense: deep, units: 5, batch_norm: true, activation: relu}", "relu", 5, 6},
@@ -70,6 +71,15 @@ static const sample samples[] = {
     {"cross_v2", "{name: x, cross_v2: deep, layers: 1, rank: 2, gated: true}", "cross_merge", 12,
      5},
     {"cross_v2", "{name: x, cross_v2: deep, layers: 1, rank: 2, experts: 3}", "cross_merge", 12, 5},
+    {"attend", "{name: x, attend: [clicks, target], hidden: [6]}", "sequence_sum", 4, 8},
+    {"attend", "{name: x, attend: [clicks, target], hidden: [6, 3], activation: prelu}",
+     "sequence_sum", 4, 9},
+    {"attend", "{name: x, attend: [clicks, target], hidden: [], softmax: true}", "sequence_sum", 4,
+     3},
+    {"self_attention", "{name: x, self_attention: clicks}", "layer_norm", 4, 12},
+    {"append", "{name: x, append: [clicks, target]}", "sequence_append", 4, 0},
+    {"positions", "{name: x, positions: clicks}", "sequence_positions", 4, 1},
+    {"pool", "{name: x, pool: clicks, kind: last}", "sequence_pool", 4, 0},
     {"activation", "{name: x, activation: deep, function: exp}", "exp", 12, 0},
     {"activation", "{name: x, activation: deep, function: log}", "log", 12, 0},
     {"activation", "{name: x, activation: deep, function: square}", "square", 12, 0},
@@ -86,17 +96,24 @@ static const sample samples[] = {
 };
 enum { N_SAMPLES = sizeof samples / sizeof samples[0] };
 
-static bool list(kit *k, const char *line)
+static bool list(kit *k, const char *line, bool pools)
 {
     tn_text text CLEANUP(tn_text_done) = {0};
     tn_text_addf(&text,
                  "{type: graph, inputs: {wide: {embed: all, dim: 1}, deep: {embed: all}, pairs: "
-                 "{embed: all, field_dim: 2}, numbers: {numeric: all}}, layers: [%s, {name: y, "
-                 "sum: x}], output: y}",
-                 line);
+                 "{embed: all, field_dim: 2}, numbers: {numeric: all}, clicks: {sequence: clicks, "
+                 "vectors: deep}, target: {embed: [s0], vectors: deep}}, layers: [%s, %s{name: y, "
+                 "sum: %s}], output: y}",
+                 line, pools ? "{name: z, pool: x}, " : "", pools ? "z" : "x");
     kit_init(k, 3, 4, 2);
     bool good = kit_list(k, tn_text_str(&text)) && kit_build(k);
     return good;
+}
+
+static bool has_positions(const char *layer)
+{
+    return strcmp(layer, "self_attention") == 0 || strcmp(layer, "append") == 0 ||
+           strcmp(layer, "positions") == 0;
 }
 
 TEST(every_layer_makes_its_operator_and_parameters)
@@ -104,8 +121,9 @@ TEST(every_layer_makes_its_operator_and_parameters)
     for (uint32_t i = 0; i < N_SAMPLES; i++) {
         const sample *s = &samples[i];
         kit k CLEANUP(kit_done);
-        fail_if(!list(&k, s->line), "%s: %s", s->line, tn_text_str(&k.diag.text));
-        const tn_node *x = tn_graph_find(k.graph, "y")->in[0];
+        const bool pools = has_positions(s->layer);
+        fail_if(!list(&k, s->line, pools), "%s: %s", s->line, tn_text_str(&k.diag.text));
+        const tn_node *x = tn_graph_find(k.graph, pools ? "z" : "y")->in[0];
         fail_if(strcmp(x->op->name, s->op) != 0 || tn_params_count(k.params) != s->n_params,
                 "%s: '%s', %u parameters", s->line, x->op->name, tn_params_count(k.params));
         assert_int_equal(x->shape.cols, s->cols);
@@ -121,6 +139,13 @@ TEST(every_layer_of_the_list_has_a_sample)
         }
         fail_if(!found, "no sample of layer '%s'", (*layer)->name);
     }
+}
+
+static void refuses(const char *line, const char *fault)
+{
+    kit k CLEANUP(kit_done);
+    fail_if(list(&k, line, false) || strstr(tn_text_str(&k.diag.text), fault) == NULL, "%s: %s",
+            line, tn_text_str(&k.diag.text));
 }
 
 /* Each line is wrong: the second word is in the message. */
@@ -177,9 +202,31 @@ TEST(layers_refuse_what_does_not_fit)
         {"{name: x, dropout: deep, rate: 1.5}", "rate"},
     };
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        kit k CLEANUP(kit_done);
-        fail_if(list(&k, wrong[i][0]) || strstr(tn_text_str(&k.diag.text), wrong[i][1]) == NULL,
-                "%s: %s", wrong[i][0], tn_text_str(&k.diag.text));
+        refuses(wrong[i][0], wrong[i][1]);
+    }
+}
+
+TEST(layers_of_sequences_refuse_what_does_not_fit)
+{
+    static const char *const wrong[][2] = {
+        {"{name: x, attend: clicks}", "'attend' takes two inputs: a sequence, and its target"},
+        {"{name: x, attend: [clicks, clicks]}", "'attend' takes two inputs: a sequence"},
+        {"{name: x, attend: [deep, target]}", "for each position of a sequence, and 'in.deep'"},
+        {"{name: x, attend: [clicks, deep]}", "'in.clicks' of 4 columns with the target 'in.deep'"},
+        {"{name: x, append: [clicks, wide]}", "not 4 and 3 columns"},
+        {"{name: v, append: [clicks, target]}, {name: x, append: [v, target]}", "without a target"},
+        {"{name: x, pool: deep}", "'pool' takes a value for each position of a sequence"},
+        {"{name: x, positions: target}", "'positions' takes a value for each position"},
+        {"{name: x, self_attention: deep}", "'self_attention' takes a value for each position"},
+        {"{name: x, self_attention: clicks, heads: 3}",
+         "of 3 heads takes columns that they divide"},
+        {"{name: x, dense: [clicks, deep], units: 2}", "layer 'x' takes 'clicks' and 'deep'"},
+        {"{name: x, mul: [clicks, target]}", "a value for each position of one sequence"},
+        {"{name: v, append: [clicks, target]}, {name: x, add: [clicks, v]}", "layer 'x' takes"},
+        {"{name: x, dense: clicks, units: 2}", "the output 'y' has a value for each position"},
+    };
+    for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        refuses(wrong[i][0], wrong[i][1]);
     }
 }
 
@@ -327,7 +374,7 @@ TEST(bn_gamma_is_one_or_drawn)
     };
     for (uint32_t drawn = 0; drawn < 2; drawn++) {
         kit k CLEANUP(kit_done);
-        assert_true(list(&k, lines[drawn]));
+        assert_true(list(&k, lines[drawn], false));
         assert_int_equal(tn_params_seal(k.params, NULL), TN_OK);
         tn_params_init(k.params, 7);
         const tn_real *first = gamma_of(&k, "x.1.bn.gamma");

@@ -452,13 +452,16 @@ TEST(a_model_that_does_not_add_up_is_refused)
 {
     static const char *const lies[][2] = {
         {"\"tnet-model\"", "\"tnet-modal\""},
-        {"[1,0]", "[4,0]"},
+        {"[1,0]", "[5,0]"},
         {"\"dict.tnd\"", "\"../dict.tnd\""},
         {"\"dict.tnd\"", "null"},
         {"\"pool\":\"sum\"", "\"pool\":\"some\""},
         {"\"pool\":\"concat(2)\"", "\"pool\":\"concat(0)\""},
         {"\"type\":\"id\"", "\"type\":\"idd\""},
         {"\"in.wide\",", "\"in.wide\",\"pool\":\"sum\","},
+        {"\"in.wide\",", "\"in.wide\",\"positions\":0,"},
+        {"\"in.wide\",", "\"in.wide\",\"positions\":5,"},
+        {"\"in.wide\",", "\"in.wide\",\"segment\":\"deep\","},
         {"\"user\",0,1", "\"user\",1,1"},
         {"\"user\",0,1", "\"user\",0,2"},
         {"\"user\",0,1", "\"nobody\",0,1"},

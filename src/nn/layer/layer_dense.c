@@ -31,9 +31,7 @@ static tn_init constant(double value)
     return (tn_init){.kind = TN_INIT_CONSTANT, .a = value};
 }
 
-/* Returns the activation called tn_activation_words[i], with parameters of its own where it has
- * some. */
-static tn_node *activate(const tn_net *net, const char *name, tn_node *x, uint32_t activation)
+tn_node *tn_layer_activate(const tn_net *net, const char *name, tn_node *x, uint32_t activation)
 {
     const char *word = tn_activation_words[activation];
     tn_shape row = {1, x->shape.cols};
@@ -149,7 +147,7 @@ static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, den
         const tn_batch_norm_attr attr = {opts->bn_epsilon, opts->bn_decay, opts->bn_unbiased};
         y = normalise(net, bn, act ? bn : name, y, &attr, opts->bn_gamma);
     }
-    y = activate(net, name, y, opts->activation);
+    y = tn_layer_activate(net, name, y, opts->activation);
     if (opts->dropout > 0) {
         y = tn_apply(net->g, &tn_op_dropout, tn_layer_name(node, name, ".drop"), TN_IN(y),
                      &(tn_dropout_attr){opts->dropout});
@@ -295,7 +293,7 @@ static const tn_field activation_fields[] = {
 static tn_node *activation_build(const tn_net *net, const tn_layer_args *args)
 {
     const activation_opts *o = args->opts;
-    return activate(net, args->name, args->in[0], o->function);
+    return tn_layer_activate(net, args->name, args->in[0], o->function);
 }
 
 const tn_layer tn_layer_activation = {

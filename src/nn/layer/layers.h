@@ -53,6 +53,7 @@ typedef struct tn_layer {
     const char *name;
     const char *help;
     bool many;              /* takes its inputs one by one instead of their concat */
+    bool mixes;             /* its inputs may be positions of a sequence beside rows of the batch */
     bool weighs;            /* has parameters, or may have: `weights` can name them */
     bool source;            /* takes no input: the value of its word is its option of that name */
     const tn_field *fields; /* NULL: no options */
@@ -87,6 +88,10 @@ tn_node *tn_layer_of(const tn_net *net, const tn_op *op, const char *layer, cons
 extern const char *const tn_activation_words[]; /* NULL-terminated; 0 is "none" */
 extern const char *const tn_bn_gamma_words[];   /* NULL-terminated; 0 is "one" */
 enum { TN_ACTIVATION_RELU = 1 };
+
+/* Adds tn_activation_words[i] as node `name`, with parameters of its own where it has some; x: none
+ * is asked for. */
+tn_node *tn_layer_activate(const tn_net *net, const char *name, tn_node *x, uint32_t activation);
 
 /* Returns a parameter that the user has named: the one that another layer has under this name, or a
  * new one. NULL, reported: that one has another shape, or the name is too long. */

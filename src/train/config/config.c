@@ -14,6 +14,7 @@
 #include "config/fieldtree.h"
 #include "config/yaml.h"
 #include "train/config/retired.h"
+#include "train/config/sequences.h"
 #include "train/config/slot_ranges.h"
 
 #include <limits.h>
@@ -489,5 +490,6 @@ const tn_tree *tn_config_load(const tn_config_in *in, tn_arena *arena, tn_diag *
 
     const tn_tree *tree = merge_presets(&l, first);
     tree = tn_fields_merge(&l.b, in->fields, tree, l.file);
-    return merge_overs(&l, &l.b, tree);
+    tree = merge_overs(&l, &l.b, tree);
+    return tree != NULL ? tn_sequences_apply(tree, &l.b) : NULL;
 }

@@ -241,6 +241,9 @@ const tn_field tn_run_fields[] = {
     TN_FIELD_TABLE(tn_run, run, tn_run_opts, run_fields, "the run as a whole"),
     TN_FIELD_TABLE(tn_run, data, tn_data_opts, tn_data_fields, "what is read"),
     TN_FIELD_TABLES(tn_run, slots, tn_slot_opts, "~", tn_slot_fields, "what the model may see"),
+    TN_FIELD_TREE(tn_run, sequences, "~",
+                  "histories: {name: {slots: [lists of one length], target: [their pairs], "
+                  "max_len: 50, keep: last | first, uneven: error | cut}}"),
     TN_FIELD_TABLE(tn_run, embedding, tn_embedding_opts, embedding_fields, "defaults of all slots"),
     TN_FIELD_VARIANT_WITH(tn_run, model, "widedeep", tn_model_choices, tn_model_common,
                           tn_model_common_fields, "the network"),

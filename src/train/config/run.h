@@ -148,6 +148,7 @@ typedef struct tn_run {
     tn_run_opts run;
     tn_data_opts data;
     tn_tables slots;
+    const tn_tree *sequences; /* train/config/sequences.h */
     tn_embedding_opts embedding;
     tn_variant model; /* shared: tn_model_common */
     tn_variant loss;  /* shared: tn_loss_common */

@@ -211,17 +211,29 @@ static void put_more(const writing *w, const tn_slot_spec *spec)
     put_changed(w, tn_slot_fields, spec->opts, &usual, "name", said);
 }
 
-/* Inputs of the model that take the slot. */
+static bool takes(const tn_model_input *in, uint32_t feature)
+{
+    bool there = false;
+    for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
+        there = there || in->item[k] == feature;
+    }
+    return there;
+}
+
+/* Segments that the model has of the slot, as the inputs that take it are called. */
 static void put_segments(const writing *w, uint32_t feature)
 {
     const tn_model_inputs *inputs = w->x->plan->inputs;
     tn_json_open_key(w->out, "segments", '[');
     for (uint32_t i = 0; i < inputs->n; i++) {
         const tn_model_input *in = &inputs->input[i];
-        for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
-            if (in->item[k] == feature) {
-                tn_json_str(w->out, NULL, in->name);
-            }
+        bool listed = !takes(in, feature);
+        for (uint32_t k = 0; k < i && !listed; k++) {
+            listed = takes(&inputs->input[k], feature) &&
+                     strcmp(inputs->input[k].segment, in->segment) == 0;
+        }
+        if (!listed) {
+            tn_json_str(w->out, NULL, in->segment);
         }
     }
     tn_json_close(w->out, ']');
@@ -297,6 +309,16 @@ static bool inputs_pool_otherwise(const tn_model_plan *plan)
     return otherwise;
 }
 
+/* Returns whether some input has a row for each position of a sequence. */
+static bool has_positions(const tn_model_plan *plan)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < plan->inputs->n; i++) {
+        has = has || plan->inputs->input[i].max_len > 0;
+    }
+    return has;
+}
+
 static tn_model_json_input input_of(const tn_export_graph *x, const tn_node *n)
 {
     const tn_embed_list *e = tn_embed_list_of(n);
@@ -307,8 +329,11 @@ static tn_model_json_input input_of(const tn_export_graph *x, const tn_node *n)
         for (uint32_t i = 0; i < e->n; i++) {
             from[i] = (tn_model_columns){e->slot[i].name, e->at[i], e->at[i + 1] - e->at[i]};
         }
+        const char *segment = e->slot[0].segment->name;
         in.n = e->n;
         in.from = from;
+        in.max_len = e->max_len;
+        in.segment = in.mean || strcmp(n->name + strlen("in."), segment) == 0 ? NULL : segment;
     }
     return in;
 }
@@ -390,7 +415,8 @@ tn_status tn_export_model_json(tn_text *out, const tn_export_graph *x, const cha
         put[i](&(writing){.out = &text[i], .x = x});
         status = tn_text_check(&text[i], "model.json", err);
     }
-    tn_model_json m = {.version = inputs_pool_otherwise(x->plan) ? 3 /* none may pass it over */
+    tn_model_json m = {.version = has_positions(x->plan) ? 4 /* none may pass these over */
+                                  : inputs_pool_otherwise(x->plan)           ? 3
                                   : calibration->kind != TN_CALIBRATION_NONE ? 2
                                                                              : 1,
                        .weights = "dense.safetensors",

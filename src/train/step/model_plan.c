@@ -16,6 +16,7 @@
 #include "ps/shard/ownership.h"
 #include "train/config/run.h"
 #include "train/step/policy_plan.h"
+#include "train/step/sequence_plan.h"
 #include "train/step/value_sizes.h"
 
 #include <math.h>
@@ -74,7 +75,8 @@ static uint32_t segment_names(const tn_model_inputs *inputs, const char **name, 
     name[n++] = "wide";
     name[n++] = "deep";
     for (uint32_t i = 0; i < inputs->n && n < n_max; i++) {
-        if (!inputs->input[i].numeric && !inputs->input[i].cvm) {
+        const tn_model_input *in = &inputs->input[i];
+        if (!in->numeric && !in->cvm && strcmp(in->segment, in->name) == 0) {
             name[n++] = inputs->input[i].name;
         }
     }
@@ -281,6 +283,7 @@ static const tn_features *make_features(const tn_schema *schema, const tn_run *r
     for (uint32_t g = 0; g < schema->n_groups; g++) {
         class[g] = tn_group_slot(run, schema, g, NULL, NULL) != NULL ? g + 1 : 0;
     }
+    tn_sequence_features_make(run, b, f);
     tn_policy_options_make(run, schema, b, policies, waits);
     return f;
 }
@@ -365,6 +368,7 @@ static void draw(tn_model_plan *p, const tn_binder *b)
         return;
     }
     map_slots(p, b);
+    tn_sequence_inputs_check(p->run, p->inputs, b);
     p->rules = resolve_rules(p, policies, b);
 }
 

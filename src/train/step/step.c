@@ -27,11 +27,12 @@
  *
  * A key that was never trained says nothing. Outside training it is left out of its slot, as if the
  * record did not hold it: a mean is that of the known keys, and a slot of unknown keys is empty.
- * (libtnet does the same.)
+ * In a list of a sequence it keeps its place, as zeros. (libtnet does the same.)
  */
 
 typedef struct unknown_in {
     const tn_bag *bag;
+    const tn_slot_spec *const *slot;
     uint32_t n_slots;
     uint32_t rows;
     const tn_keyset *keys;
@@ -82,6 +83,15 @@ static char *copy_known(const unknown_in *in, const tn_bag *from, tn_bag *to, ch
     return (char *)(weight + from->offset[in->rows]);
 }
 
+static uint32_t count_unknown(const unknown_in *in, const tn_bag *bag)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < bag->offset[in->rows]; k++) {
+        n += in->missing_at[bag->index[k]];
+    }
+    return n;
+}
+
 /* *out: bags without the unknown keys, the given ones if there are none. */
 static tn_status drop_unknown(tn_step *s, unknown_in *in, const tn_bag **out, tn_error *err)
 {
@@ -102,6 +112,11 @@ static tn_status drop_unknown(tn_step *s, unknown_in *in, const tn_bag **out, tn
     }
     char *at = (char *)(in->slots + in->rows + flag_words(in));
     for (uint32_t i = 0; i < in->n_slots; i++) {
+        if (in->slot[i]->sequence != NULL) { /* zeros, which keep their place */
+            s->known_bag[i] = in->bag[i];
+            s->unknown[i] = count_unknown(in, &in->bag[i]);
+            continue;
+        }
         at = copy_known(in, &in->bag[i], &s->known_bag[i], at, &s->unknown[i]);
     }
     *out = s->known_bag;
@@ -421,6 +436,7 @@ tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error 
     tn_sparse sparse = sparse_of(s, false);
     unknown_in in = {.bag = s->local->bag,
                      .n_slots = w->plan->schema->n_slots,
+                     .slot = w->plan->schema->slot,
                      .rows = s->batch->rows,
                      .keys = keys,
                      .missing = s->missing};

@@ -1,0 +1,250 @@
+/* model_history.c - models of what a user did before: DIN (Zhou 2018) and BST (Chen 2019).
+ *
+ *     din    each sequence with a target  -- attend --------------------.
+ *     bst    the same -- append target -- positions -- blocks -- pool --[ ]-- mlp --> logit
+ *            all other slots (and numbers) -----------------------------'
+ *
+ * A sequence is a section of the configuration; its positions have the vectors of the input `deep`,
+ * which slots of one share group have in common with their targets. A sequence without a target is
+ * pooled as its slots say. The sums of attend are those of DIN's unit: nn/layer/layer_sequence.c.
+ */
+#include "config/diag.h"
+#include "config/field.h"
+#include "config/tree.h"
+#include "models/layerlist.h"
+#include "models/model.h"
+#include "nn/layer/layers.h"
+#include "nn/op/ops.h"
+
+#include <string.h>
+
+/* One part for each sequence, and the others side by side. */
+enum { PARTS_MAX = 60 };
+
+/* Writes the layers of one sequence over inputs `history` and `target` under the name of the
+ * sequence; returns the last. */
+typedef const char *history_fn(tn_list_writer *w, const void *attention, const char *name,
+                               const char *history, const char *target);
+
+static bool is_attended(const tn_features *f, uint32_t slot)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < f->n_sequences; i++) {
+        const tn_model_sequence *s = &f->sequence[i];
+        for (uint32_t k = 0; s->n_target > 0 && k < s->n; k++) {
+            is = is || s->item[k] == slot;
+        }
+    }
+    return is;
+}
+
+/* The slots that are pooled: all but those of sequences with a target. */
+static tn_tree *pooled_slots(tn_list_writer *w, const tn_model_args *args)
+{
+    const tn_tree *asked = tn_tree_get(args->common->slots, "deep");
+    tn_tree *list = tn_tree_new(w->arena, TN_TREE_LIST, (tn_origin){.source = "model"});
+    if (!tn_tree_is_null(asked) && asked->kind == TN_TREE_LIST) {
+        return tn_tree_copy(w->arena, asked);
+    }
+    for (uint32_t i = 0; i < w->features->n_slots; i++) {
+        if (!is_attended(w->features, i)) {
+            tn_tree_append(list, tn_tree_scalar(w->arena, w->features->slot[i].name,
+                                                (tn_origin){.source = "model"}));
+        }
+    }
+    return list;
+}
+
+/* {sequence: <name>, vectors: deep} and {embed: [its targets], vectors: deep}. */
+static void write_inputs(tn_list_writer *w, const tn_model_sequence *s, const char *target)
+{
+    tn_tree *names = tn_tree_new(w->arena, TN_TREE_LIST, (tn_origin){.source = "model"});
+    for (uint32_t i = 0; i < s->n_target; i++) {
+        tn_tree_append(names, tn_tree_scalar(w->arena, w->features->slot[s->target[i]].name,
+                                             (tn_origin){.source = "model"}));
+    }
+    tn_tree *history = tn_write_input(w, s->name);
+    tn_list_set(w, history, "sequence", s->name);
+    tn_list_set(w, history, "vectors", "deep");
+    tn_tree *paired = tn_write_input(w, target);
+    tn_tree_put(w->arena, paired, "embed", names);
+    tn_list_set(w, paired, "vectors", "deep");
+}
+
+/* Writes all of a model but what is done with a history. */
+static void write_model(tn_list_writer *w, const tn_model_args *args, const tn_deep_opts *deep,
+                        const void *attention, history_fn *write_history)
+{
+    const tn_features *f = w->features;
+    const char *part[PARTS_MAX + 2] = {NULL};
+    uint32_t n = 0;
+    tn_write_slots_input(w, "deep", pooled_slots(w, args));
+    tn_write_numbers_input(w);
+    for (uint32_t i = 0; i < f->n_sequences && n < PARTS_MAX; i++) {
+        const tn_model_sequence *s = &f->sequence[i];
+        if (s->n_target > 0) {
+            const char *target = tn_list_text(w, "%s.target", s->name);
+            write_inputs(w, s, target);
+            part[n++] = write_history(w, attention, s->name, s->name, target);
+        }
+    }
+    if (n == 0) {
+        tn_diag_error(w->diag, &w->list->at,
+                      "model '%s' attends a history, and no sequence has a target", args->name);
+        tn_diag_hint(w->diag, "'sequences: {clicks: {slots: [hist_item], target: [item]}}' names "
+                              "one; a model without is widedeep");
+        return;
+    }
+    part[n++] = tn_write_numbers(w, "rest", "deep");
+    (void)tn_list_layer(w, "x", "concat", part);
+    tn_list_output(w, tn_write_mlp(w, deep, "x", 1));
+}
+
+static void set_widths(tn_list_writer *w, tn_tree *layer, const char *key, const tn_f64s *widths)
+{
+    tn_tree *list = tn_tree_new(w->arena, TN_TREE_LIST, (tn_origin){.source = "model"});
+    for (uint32_t i = 0; i < widths->n; i++) {
+        tn_tree_append(list, tn_tree_scalar(w->arena, tn_list_text(w, "%.17g", widths->item[i]),
+                                            (tn_origin){.source = "model"}));
+    }
+    tn_tree_put(w->arena, layer, key, list);
+}
+
+/* ---- din ---- */
+
+typedef struct din_attention {
+    tn_f64s hidden;
+    uint32_t activation;
+    bool softmax;
+} din_attention;
+
+static const tn_field din_attention_fields[] = {
+    TN_FIELD_F64S(din_attention, hidden, "[64]", 1, 65536, "widths of the net that weighs"),
+    TN_FIELD_CHOICE(din_attention, activation, "dice", tn_activation_words, "of these layers"),
+    TN_FIELD_BOOL(din_attention, softmax, "false", "weights of a row are its softmax"),
+    TN_FIELD_END,
+};
+
+typedef struct din_opts {
+    tn_deep_opts deep;
+    din_attention attention;
+} din_opts;
+
+static const tn_field din_fields[] = {
+    TN_DEEP_FIELDS(tn_deep_opts, "[200, 80]"),
+    TN_FIELD_TABLE(din_opts, attention, din_attention, din_attention_fields,
+                   "how positions of a sequence are weighed by its target"),
+    TN_FIELD_END,
+};
+
+static const char *din_history(tn_list_writer *w, const void *attention, const char *name,
+                               const char *history, const char *target)
+{
+    const din_attention *o = attention;
+    const char *layer = tn_list_text(w, "%s.attended", name);
+    tn_tree *attend = tn_list_layer(w, layer, "attend", TN_NAMES(history, target));
+    if (tn_layer_widths(&o->hidden, &w->list->at, w->diag)) {
+        set_widths(w, attend, "hidden", &o->hidden);
+    }
+    tn_list_set(w, attend, "activation", tn_activation_words[o->activation]);
+    tn_list_set(w, attend, "softmax", o->softmax ? "true" : "false");
+    return layer;
+}
+
+static void din_write(const tn_model_args *args, tn_list_writer *w)
+{
+    const din_opts *o = args->opts;
+    write_model(w, args, &o->deep, &o->attention, din_history);
+}
+
+/* BARS runs it on other sets than these; the settings are those of its DIN on Amazon's. */
+#define DIN_MODEL                                                                                  \
+    "model: {hidden: [512, 256, 128], activation: relu, init: xavier_normal, bias_init: 0"
+
+static const tn_preset din_presets[] = {
+    {"bars-frappe", DIN_MODEL
+     ", dropout: 0.2}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
+    {"tensornet", "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_DEEP},
+    {"paper", "model: {hidden: [80, 40], activation: dice, attention: {hidden: [36], activation: "
+              "dice}}\n"
+              "embedding: {dim: 64}\n" TN_PAPER_TRAIN("  batch: 32\n", "type: sgd, lr: 0.1")},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_din = {
+    TN_MODEL_MEMBERS(din, "DIN: a history weighed by what is looked at, beside an MLP")};
+
+/* ---- bst ---- */
+
+typedef struct bst_attention {
+    uint32_t heads, layers, pool;
+    bool positions;
+    double dropout;
+} bst_attention;
+
+static const tn_field bst_attention_fields[] = {
+    TN_FIELD_U32(bst_attention, heads, "2", 1, TN_HEADS_MAX, "heads",
+                 "parts of the columns that attend by themselves"),
+    TN_FIELD_U32(bst_attention, layers, "1", 1, 16, "blocks", "one after the other"),
+    TN_FIELD_BOOL(bst_attention, positions, "true",
+                  "a trained vector for each position, counted from the end"),
+    TN_FIELD_CHOICE(bst_attention, pool, "mean", tn_sequence_pool_words,
+                    "of the positions, of which the target is the last"),
+    TN_FIELD_F64(bst_attention, dropout, "0", 0, 0.999, "", "after each part of a block"),
+    TN_FIELD_END,
+};
+
+typedef struct bst_opts {
+    tn_deep_opts deep;
+    bst_attention attention;
+} bst_opts;
+
+static const tn_field bst_fields[] = {
+    TN_DEEP_FIELDS(tn_deep_opts, "[200, 80]"),
+    TN_FIELD_TABLE(bst_opts, attention, bst_attention, bst_attention_fields,
+                   "how positions of a sequence and its target attend to each other"),
+    TN_FIELD_END,
+};
+
+static const char *bst_history(tn_list_writer *w, const void *attention, const char *name,
+                               const char *history, const char *target)
+{
+    const bst_attention *o = attention;
+    const char *x = tn_list_text(w, "%s.all", name);
+    (void)tn_list_layer(w, x, "append", TN_NAMES(history, target));
+    if (o->positions) {
+        const char *placed = tn_list_text(w, "%s.placed", name);
+        (void)tn_list_layer(w, placed, "positions", TN_NAMES(x));
+        x = placed;
+    }
+    for (uint32_t i = 0; i < o->layers; i++) {
+        const char *block = tn_list_text(w, "%s.block.%u", name, i + 1);
+        tn_tree *layer = tn_list_layer(w, block, "self_attention", TN_NAMES(x));
+        tn_list_set(w, layer, "heads", tn_list_text(w, "%u", o->heads));
+        tn_list_set(w, layer, "dropout", tn_list_text(w, "%.17g", o->dropout));
+        x = block;
+    }
+    const char *pooled = tn_list_text(w, "%s.attended", name);
+    tn_list_set(w, tn_list_layer(w, pooled, "pool", TN_NAMES(x)), "kind",
+                tn_sequence_pool_words[o->pool]);
+    return pooled;
+}
+
+static void bst_write(const tn_model_args *args, tn_list_writer *w)
+{
+    const bst_opts *o = args->opts;
+    write_model(w, args, &o->deep, &o->attention, bst_history);
+}
+
+static const tn_preset bst_presets[] = {
+    {"bars-frappe", DIN_MODEL
+     ", dropout: 0.2}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
+    {"tensornet", "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_DEEP},
+    {"paper", "model: {hidden: [1024, 512, 256], activation: leaky_relu,\n"
+              "        attention: {heads: 8, layers: 1, dropout: 0.2}, dropout: 0.2}\n"
+              "embedding: {dim: 16}\n" TN_PAPER_TRAIN("  batch: 256\n", "type: adagrad, lr: 0.01")},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_bst = {
+    TN_MODEL_MEMBERS(bst, "BST: a history and what is looked at, among which all attend")};
