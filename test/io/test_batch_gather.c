@@ -99,6 +99,21 @@ TEST(a_slot_is_dealt_with_all_its_values_and_nothing_else_is)
     assert_memory_equal(out->slot[1].key, b_key, sizeof b_key);
 }
 
+TEST(slots_of_a_sequence_are_dealt_together)
+{
+    OPEN(subject, t,
+         "{data: {format: csv, label: y}, slots: [{name: a, list: ' ', sequence: s}, {name: x, "
+         "type: float, as: value}, {name: b, list: ' ', sequence: s}]}");
+    static const uint32_t deal[ROWS] = {3, 0, 4, 1, 2};
+    for (uint32_t spec = 0; spec <= 2; spec += 2) {
+        const tn_batch *out =
+            gather(&t, (tn_gathered){.first = 1, .n = 3, .spec = spec, .deal = deal});
+        assert_memory_equal(out->slot[0].key, ((uint64_t[]){10, 11, 50}), 3 * sizeof(uint64_t));
+        assert_memory_equal(out->slot[1].key, ((uint64_t[]){100, 104, 101}), 3 * sizeof(uint64_t));
+        assert_memory_equal(out->numeric, numbers + 1, 3 * sizeof(float));
+    }
+}
+
 TEST(without_memory_rows_are_not_gathered)
 {
     OPEN(subject, t, config);

@@ -57,12 +57,23 @@ static uint32_t row_of(const tn_gathered *what, bool dealt, uint32_t i)
     return dealt ? what->deal[what->first + i] : what->first + i;
 }
 
+/* Returns whether a slot is the one that is dealt, or of its sequence: these have one length. */
+static bool is_dealt(const tn_schema *schema, const tn_gathered *what, uint32_t slot)
+{
+    if (what->spec == TN_NOWHERE) {
+        return false;
+    }
+    const char *a = schema->spec[what->spec].sequence;
+    const char *b = schema->slot[slot]->sequence;
+    return schema->spec[what->spec].slot == slot || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
 static tn_status gather_slot(tn_batch_gather *g, const tn_slot *from, uint32_t slot,
                              const tn_gathered *what, tn_error *err)
 {
     tn_slot *to = &g->batch.slot[slot];
     slot_room *room = &g->room[slot];
-    const bool dealt = what->spec != TN_NOWHERE && g->schema->spec[what->spec].slot == slot;
+    const bool dealt = is_dealt(g->schema, what, slot);
     TN_TRY(TN_RESERVE(to->offset, room->offset, (size_t)what->n + 1, "a slot", err));
     to->offset[0] = 0;
     for (uint32_t i = 0; i < what->n; i++) {

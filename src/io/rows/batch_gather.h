@@ -1,6 +1,6 @@
 /* batch_gather.h - copies rows of a batch, in which one slot may hold the values of other rows.
  *
- *     rows 4 .. 7 of a batch, slot 1 dealt by `deal`
+ *     rows 4 .. 7 of a batch, slot 1 dealt by `deal`, with the others of its sequence
  *
  *     slot 0    row 4  row 5  row 6  row 7
  *     slot 1    row 9  row 2  row 4  row 0         deal[4] .. deal[7]
