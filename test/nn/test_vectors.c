@@ -253,6 +253,32 @@ TEST(softmax_of_nothing_but_masks_is_0)
     tn_assert_near("y", t.y, t.y->val, (const double[]){0, 0, 0, 1});
 }
 
+/* Digits of the product and of its rest: pairs of scores, far from 0 and of either sign, against
+ * long double. */
+TEST(both_keeps_the_digits_of_small_and_large_probabilities)
+{
+    enum { N = 8 };
+    static const double a[N] = {0, 3, -40, 60, -87, 30, 12, -3};
+    static const double b[N] = {0, -2, -45, 61, 80, 30, 11.5, 88};
+    tn_graph *g FREED(tn_graph_free) = tn_trial_graph(1, true);
+    tn_node *x = tn_input(g, "x", N, true);
+    tn_node *z = tn_input(g, "z", N, true);
+    tn_trial t = tn_trial_open(g, tn_apply(g, &tn_op_both, "y", TN_IN(x, z), NULL), 1, true);
+    tn_put(x, a);
+    tn_put(z, b);
+    tn_trial_run(&t, NULL);
+    for (int i = 0; i < N; i++) {
+        const long double ea = expl(-(long double)a[i]);
+        const long double eb = expl(-(long double)b[i]);
+        const long double sum = ea + eb + ea * eb;
+        const double y = (double)-logl(sum);
+        const double got = (double)t.y->val[i];
+        if (!(fabs(got - y) <= 1e-6 * fabs(y) + 1e-7)) {
+            fail_msg("both(%g, %g) is %.9g, not %.9g", a[i], b[i], got, y);
+        }
+    }
+}
+
 TEST(v17_dropout_mask)
 {
     tn_graph *g FREED(tn_graph_free) = tn_trial_graph(4, true);

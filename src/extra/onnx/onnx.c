@@ -337,6 +337,38 @@ static void put_softmax(tn_onnx *o, const char *out)
     (void)tn_onnx_put(o, out, "Softmax", IN(tn_onnx_in(o, 0)), ATTRS(AN_INT("axis", 1)));
 }
 
+/* A column of the gate times an expert, and the sum of these. */
+static void put_mix(tn_onnx *o, const char *out)
+{
+    const char *gate = tn_onnx_in(o, 0);
+    const char *sum = NULL;
+    for (uint32_t i = 1; i < o->y->n_in; i++) {
+        const bool last = i + 1 == o->y->n_in;
+        const char *g = tn_onnx_put(o, NULL, "Slice",
+                                    IN(gate, WHOLE(o, i - 1), WHOLE(o, i), WHOLE(o, 1)), NULL);
+        const char *part =
+            tn_onnx_put(o, last && sum == NULL ? out : NULL, "Mul", IN(g, tn_onnx_in(o, i)), NULL);
+        sum = sum == NULL ? part : tn_onnx_put(o, last ? out : NULL, "Add", IN(sum, part), NULL);
+    }
+}
+
+/* -ln(e^-a + e^-b) = min(a, b) - softplus(-|a - b|). */
+static const char *soft_min(tn_onnx *o, const char *out, const char *a, const char *b)
+{
+    const char *far =
+        tn_onnx_put(o, NULL, "Abs", IN(tn_onnx_put(o, NULL, "Sub", IN(a, b), NULL)), NULL);
+    const char *more = tn_onnx_put(o, NULL, "Softplus", IN(scaled(o, NULL, far, -1)), NULL);
+    return tn_onnx_put(o, out, "Sub", IN(tn_onnx_put(o, NULL, "Min", IN(a, b), NULL), more), NULL);
+}
+
+static void put_both(tn_onnx *o, const char *out)
+{
+    const char *a = tn_onnx_in(o, 0);
+    const char *b = tn_onnx_in(o, 1);
+    const char *sum = tn_onnx_put(o, NULL, "Add", IN(a, b), NULL);
+    (void)soft_min(o, out, soft_min(o, NULL, a, b), sum);
+}
+
 static uint32_t dim_of(const tn_onnx *o)
 {
     const tn_pairs_attr *a = o->y->attr;
@@ -629,6 +661,8 @@ static const struct row {
     {&tn_op_max_groups, NULL, put_max_groups},
     {&tn_op_scale, NULL, put_scale},
     {&tn_op_softmax, NULL, put_softmax},
+    {&tn_op_mix, NULL, put_mix},
+    {&tn_op_both, NULL, put_both},
     {&tn_op_fm, NULL, put_fm},
     {&tn_op_fm_values, NULL, put_fm_values},
     {&tn_op_ffm, NULL, put_ffm},

@@ -25,6 +25,8 @@
  *     sub, div, maximum, minimum    a, b                    as mul
  *     where             c, a, b                             [B,m] [B,n] [B,n] -> [B,n]; m divides n
  *     slice, scale, softmax, sum_cols (-> [B,1]), sum_groups, max_groups (-> [B,n/dim])
+ *     mix               g, e1 .. en                         [B,n] [B,m] .. -> [B,m]: sum g_i e_i
+ *     both              a, b                                [B,n] [B,n] -> [B,n]
  *     cross             x0, x, w, b                         [B,n] [B,n] [1,n] [1,n] -> [B,n]
  *     cross_merge       x0, h, x                            h is matmul and bias of x
  *     of losses (nn/loss/loss.h)    score                   [B,1] -> [B,1]: the loss of each row
