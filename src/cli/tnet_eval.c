@@ -5,6 +5,7 @@
 #include "cli/signals.h"
 #include "config/absent.h"
 #include "config/field.h"
+#include "train/config/run_tasks.h"
 #include "train/job/eval_job.h"
 #include "train/report/eval_pages.h"
 
@@ -186,6 +187,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     s->reads_next = f->data.n == 0;
     s->from = f->checkpoint;
     TN_TRY(tn_local_load(&local, s, err));
+    TN_TRY(f->report != NULL ? tn_tasks_refuse(&s->run, "'--report'", err) : TN_OK);
     TN_TRY(tn_local_rank(&local, s, err));
     s->peers = tn_local_is_group(&local) ? f->peers : 0;
     const tn_eval_job_opts opts = {.export = f->export,

@@ -91,7 +91,7 @@ static tn_status score_all(tn_reader *reader, tn_scorer *scorer, const tn_schema
     tn_text text = {0};
     tn_batch *batch = NULL;
     tn_status status = TN_OK;
-    tn_prediction_head(&text, schema->data->target, schema->data->group != NULL);
+    tn_prediction_head(&text, schema->data->target, NULL, schema->data->group != NULL);
     while (status == TN_OK && (status = tn_reader_next(reader, &batch, err)) == TN_OK) {
         status = tn_scorer_score(scorer, batch, logit, NULL, err);
         if (status == TN_OK) {

@@ -73,18 +73,21 @@ static const tn_program program = {
 static void print_results(const tn_setup *s, const tn_outcome *out)
 {
     FILE *table_out = tn_output_is_stdout(s->run.eval.predictions) ? stderr : stdout;
-    tn_result results[2];
+    tn_result results[TN_RESULTS_MAX];
     uint32_t n = 0;
     if (out->valid.metrics != NULL) {
         const bool raw = out->test.calibrated_by != NULL && out->valid.calibrated_by == NULL;
-        results[n++] = (tn_result){raw ? "valid (raw)" : "valid", out->valid.metrics};
+        const char *name = raw ? "valid (raw)" : "valid";
+        tn_eval_result_columns(&s->run, name, &out->valid, s->arena, results, &n);
     }
     if (out->test.metrics != NULL) {
-        results[n++] = (tn_result){"test", out->test.metrics};
+        tn_eval_result_columns(&s->run, "test", &out->test, s->arena, results, &n);
     }
     tn_text text = {0};
     if (n > 0) {
-        tn_results_text(results, n, &s->run.eval.metrics, &text);
+        const char *room[TN_METRIC_NAMES_MAX];
+        const tn_strs metrics = tn_all_metric_names(&s->run, room);
+        tn_results_text(results, n, &metrics, &text);
         tn_text_adds(&text, out->test.calibrated_by != NULL ? "test is " : "");
         tn_eval_result_calibrated(&out->test, &text);
         tn_text_adds(&text, out->test.calibrated_by != NULL ? "\n" : "");

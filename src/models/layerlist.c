@@ -425,22 +425,118 @@ static void need(value *v)
     v->needed = true;
 }
 
-/* Refuses layers that the output does not follow from: they would never be trained. */
-static bool refuse_unneeded(const builder *b, value *output)
+/* Refuses layers that no output follows from: they would never be trained. */
+static bool refuse_unneeded(const builder *b, value *const *output, uint32_t n)
 {
     static const tn_origin model = {.source = "model"};
     bool good = true;
-    need(output);
+    for (uint32_t i = 0; i < n; i++) {
+        need(output[i]);
+    }
     for (const value *v = b->values; v != NULL; v = v->next) {
         if (!v->needed) {
             tn_diag_error(b->binder->diag, v->at != NULL ? v->at : &model,
-                          "%s '%s' does not lead to the output '%s'",
-                          v->layer != NULL ? "layer" : "input", v->name, output->name);
+                          "%s '%s' does not lead to %s '%s'", v->layer != NULL ? "layer" : "input",
+                          v->name, n == 1 ? "the output" : "any output, as", output[0]->name);
             tn_diag_hint(b->binder->diag, "name it in a layer that does, or leave it out");
             good = false;
         }
     }
     return good;
+}
+
+/* The layer that a member of `output` names; NULL: reported. */
+static value *find_output(const builder *b, const tn_tree *name)
+{
+    value *v = find_input(b, name);
+    if (v != NULL && v->node->shape.cols != 1) {
+        tn_diag_error(b->binder->diag, &name->at, "the output '%s' has %u columns, not 1", v->name,
+                      v->node->shape.cols);
+        return NULL;
+    }
+    if (v != NULL && v->node->positions.max_len > 0) {
+        tn_diag_error(b->binder->diag, &name->at,
+                      "the output '%s' has a value for each position of a sequence, not one for "
+                      "each row",
+                      v->name);
+        return NULL;
+    }
+    return v;
+}
+
+/* The member of `output` of task k; NULL, reported: it has none. One label has the output itself,
+ * or the only one of a map. */
+static const tn_tree *output_of(const builder *b, const tn_tree *output, uint32_t k)
+{
+    const tn_tasks *tasks = b->source->features->tasks;
+    const uint32_t n = tn_tasks_count(tasks);
+    const bool is_map = output->kind == TN_TREE_MAP;
+    tn_diag *diag = b->binder->diag;
+    if (is_map && tn_tree_count(output) != n) {
+        tn_diag_error(diag, &output->at, "'output' has %u members for %u task%s",
+                      tn_tree_count(output), n, n == 1 ? "" : "s");
+        return NULL;
+    }
+    if (n == 1) {
+        return is_map ? output->first : output;
+    }
+    const tn_tree *found = is_map ? tn_tree_get(output, tasks->task[k].name) : NULL;
+    if (!is_map && k == 0) {
+        tn_diag_error(diag, &output->at, "the model has one output, and 'tasks' wants %u", n);
+        tn_diag_hint(diag,
+                     "models of several tasks are shared, esmm, mmoe and ple; a graph has "
+                     "'output: {%s: LAYER, %s: LAYER ..}'",
+                     tasks->task[0].name, tasks->task[1].name);
+    } else if (is_map && found == NULL) {
+        tn_diag_error(diag, &output->at, "no output for the task '%s'", tasks->task[k].name);
+    }
+    return found;
+}
+
+/* Gives a share the product of its probability and that of the task that it is a share of. */
+static tn_node *multiply(const builder *b, tn_list_graph *out, uint32_t k)
+{
+    const tn_tasks *tasks = b->source->features->tasks;
+    tn_task_output *o = &out->output[k];
+    const uint32_t of = tasks->task[k].of;
+    if (of != TN_NO_TASK && o->given == NULL) {
+        char name[INPUT_NAME_MAX];
+        o->given = o->logit;
+        o->logit = tn_apply(b->net->g, &tn_op_both, dotted(name, "task", tasks->task[k].name, ""),
+                            TN_IN(multiply(b, out, of), o->given), NULL);
+    }
+    return o->logit;
+}
+
+static bool add_outputs(builder *b, const tn_tree *output, tn_list_graph *out)
+{
+    const tn_tasks *tasks = b->source->features->tasks;
+    const uint32_t n = tn_tasks_count(tasks);
+    value *at[TN_TASKS_MAX] = {NULL};
+    tn_list_graph made = {.n_outputs = n};
+    if (output == NULL) {
+        tn_diag_error(b->binder->diag, &b->source->list->at,
+                      "missing 'output': the layer that is the logit");
+        return false;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const tn_tree *name = output_of(b, output, k);
+        at[k] = name != NULL ? find_output(b, name) : NULL;
+        if (at[k] == NULL) {
+            return false;
+        }
+        made.output[k] = (tn_task_output){.logit = at[k]->node, .bias = output_bias(b, at[k])};
+    }
+    if (b->source->whole && !refuse_unneeded(b, at, n)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < n && n > 1; k++) {
+        (void)multiply(b, &made, k);
+    }
+    made.logit = made.output[0].logit;
+    made.output_bias = made.output[0].bias;
+    *out = made;
+    return is_sound(b, "output", &output->at);
 }
 
 bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_binder *binder,
@@ -461,32 +557,13 @@ bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_bin
             return false;
         }
     }
-    if (tn_graph_find(net->g, "loss") != NULL) {
-        tn_diag_error(binder->diag, &source->list->at, "the name 'loss' is that of the loss");
-        return false;
+    for (const value *v = b.values; v != NULL; v = v->next) {
+        const bool of_task = source->features->tasks != NULL && strncmp(v->name, "loss.", 5) == 0;
+        if (of_task || strcmp(v->name, "loss") == 0) {
+            tn_diag_error(binder->diag, &source->list->at, "the name '%s' is that of the loss",
+                          v->name);
+            return false;
+        }
     }
-    const tn_tree *output = tn_tree_get(source->list, "output");
-    if (output == NULL) {
-        tn_diag_error(binder->diag, &source->list->at,
-                      "missing 'output': the layer that is the logit");
-        return false;
-    }
-    value *v = find_input(&b, output);
-    if (v == NULL || (source->whole && !refuse_unneeded(&b, v))) {
-        return false;
-    }
-    if (v->node->shape.cols != 1) {
-        tn_diag_error(binder->diag, &output->at, "the output '%s' has %u columns, not 1", v->name,
-                      v->node->shape.cols);
-        return false;
-    }
-    if (v->node->positions.max_len > 0) {
-        tn_diag_error(binder->diag, &output->at,
-                      "the output '%s' has a value for each position of a sequence, not one for "
-                      "each row",
-                      v->name);
-        return false;
-    }
-    *out = (tn_list_graph){.logit = v->node, .output_bias = output_bias(&b, v)};
-    return true;
+    return add_outputs(&b, tn_tree_get(source->list, "output"), out);
 }

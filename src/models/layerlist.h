@@ -10,7 +10,7 @@
  *       - {name: x, concat: [deep, num]}
  *       - {name: deep.1, dense: x, units: 256, activation: relu}
  *       - {name: logit, dense: [deep.1, wide], units: 1}
- *     output: logit
+ *     output: logit                         of several tasks: {click: n1, buy: n2}
  *
  * An embedding input is a segment of every row it takes (base/keys/record.h), called like the
  * input, or with `vectors` the segment of another one. A sequence has a row for each position
@@ -26,6 +26,7 @@
  */
 #pragma once
 
+#include "base/keys/tasks.h"
 #include "config/values.h"
 #include "nn/graph/embed.h"
 
@@ -76,6 +77,7 @@ typedef struct tn_features {
     const tn_share_group *group; /* record is not set */
     const uint32_t *group_class; /* groups of one class may share a record (equal optimizers) */
     const tn_group_waits *waits; /* waits of each group; NULL: none waits */
+    const tn_tasks *tasks;       /* tasks that the model has an output for; NULL: one label */
 } tn_features;
 
 /* One entry of `inputs:`, resolved. */
@@ -113,9 +115,19 @@ uint64_t tn_input_cols(const tn_model_input *input, const tn_features *features)
 const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features *features,
                                 const tn_binder *b);
 
+/* The output of a task. */
+typedef struct tn_task_output {
+    tn_node *logit;   /* [B,1] */
+    tn_node *given;   /* a share's logit given a click of the task that it is a share of, as the
+                       * list names it; NULL: it is no share */
+    const char *bias; /* the parameter that shifts what the list names; NULL: none */
+} tn_task_output;
+
 typedef struct tn_list_graph {
-    tn_node *logit;          /* the output, [B,1] */
-    const char *output_bias; /* the parameter that shifts the logit; NULL: none */
+    tn_node *logit;          /* the output, or that of the first task, [B,1] */
+    const char *output_bias; /* the parameter that shifts it; NULL: none */
+    uint32_t n_outputs;      /* tasks; 1 where there is one label */
+    tn_task_output output[TN_TASKS_MAX];
 } tn_list_graph;
 
 typedef struct tn_list_source {

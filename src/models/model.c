@@ -202,6 +202,16 @@ void tn_list_output(tn_list_writer *w, const char *name)
     tn_list_set(w, w->list, "output", name);
 }
 
+void tn_list_task_output(tn_list_writer *w, uint32_t k, const char *name)
+{
+    const tn_tasks *tasks = w->features->tasks;
+    if (tn_tasks_count(tasks) == 1) {
+        tn_list_output(w, name);
+    } else {
+        tn_list_set(w, member(w, "output", TN_TREE_MAP), tasks->task[k].name, name);
+    }
+}
+
 /* ---- what several models share ---- */
 
 const char *tn_list_text(tn_list_writer *w, const char *fmt, ...)
@@ -395,7 +405,7 @@ typedef struct graph_opts {
     const tn_tree *inputs;
     const tn_tree *blocks;
     const tn_tree *layers;
-    const char *output;
+    const tn_tree *output;
 } graph_opts;
 
 static const tn_field graph_fields[] = {
@@ -407,7 +417,8 @@ static const tn_field graph_fields[] = {
         "as {name: .., block: .., <argument>: <inputs>}"),
     TN_FIELD_TREE(graph_opts, layers, NULL,
                   "[{name: .., <layer>: <inputs>, ..}], see tnet-train --list-layers"),
-    TN_FIELD_STR(graph_opts, output, NULL, "name of the layer that is the logit"),
+    TN_FIELD_TREE_ONE(graph_opts, output, NULL,
+                      "name of the layer that is the logit; of several tasks {task: layer, ..}"),
     TN_FIELD_END,
 };
 

@@ -111,7 +111,7 @@ static bool read_line(const char *line, size_t size, scored *out)
 static tn_status read_lines(compare_state *s, const char *path, const tn_map *map, tn_error *err)
 {
     tn_text head = {0};
-    tn_prediction_head(&head, TN_TARGET_CLICK, false);
+    tn_prediction_head(&head, TN_TARGET_CLICK, NULL, false);
     const size_t head_size = head.size > 0 ? head.size - 1 : 0; /* a group may follow */
     tn_status status = tn_text_check(&head, "a head of predictions", err);
     uint64_t number = 1;

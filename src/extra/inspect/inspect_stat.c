@@ -196,7 +196,7 @@ static void count_numeric(tn_stat *s, slot_stat *out, uint32_t column)
 {
     const tn_rows *rows = s->adding;
     for (uint32_t r = 0; r < rows->n; r++) {
-        tn_token token = rows->numeric_token[(size_t)r * s->schema->n_numeric + column];
+        tn_token token = rows->numeric_token[(size_t)r * tn_schema_numbers(s->schema) + column];
         if (token.size != TN_TOKEN_NONE) {
             out->filled++;
             out->values++;

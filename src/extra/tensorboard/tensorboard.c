@@ -251,6 +251,19 @@ static void add_points(tn_event_file *f, const char *group, const tn_json *objec
     }
 }
 
+/* Figures of each task of an evaluation, "buy/auc". */
+static void add_tasks(tn_event_file *f, const tn_json *eval)
+{
+    for (const tn_json *x = eval->first; x != NULL; x = x->next) {
+        if (x->kind == TN_JSON_OBJECT && strcmp(x->key, "slices") != 0 &&
+            tn_json_get(x, "rows") != NULL) {
+            char group[TAG_SIZE];
+            (void)snprintf(group, sizeof group, "%s/", x->key);
+            add_points(f, group, x);
+        }
+    }
+}
+
 static void take_record(tn_tensorboard *b, const tn_json *top)
 {
     static const struct {
@@ -273,6 +286,9 @@ static void take_record(tn_tensorboard *b, const tn_json *top)
     }
     tn_event_begin(f, tn_wall_s(), step);
     add_points(f, drawn[k].group, top);
+    if (strcmp(kind, "eval") == 0) {
+        add_tasks(f, top);
+    }
     end_event(b, f);
     if (strcmp(kind, "train") == 0) {
         b->step = step;

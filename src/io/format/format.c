@@ -391,13 +391,14 @@ void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, 
     const size_t used = strlen(err->text);
     char *out = err->text + used;
     const size_t room = sizeof err->text - used;
-    if (spec != NULL &&
+    const tn_label_rule *label = spec != NULL ? spec->label : NULL; /* the rule of a task's label */
+    if (spec != NULL && label == NULL && !spec->weighs &&
         (fault == TN_FAULT_ID || fault == TN_FAULT_ID_RANGE || fault == TN_FAULT_INT ||
          fault == TN_FAULT_INT_RANGE || (fault == TN_FAULT_FLOAT && spec->type == TN_SIGN_FLOAT) ||
          fault == TN_FAULT_NOT_FINITE)) {
         hint_slot(schema, spec, token, fault, out, room);
-    } else if (fault == TN_FAULT_LABEL) {
-        hint_label(schema->label,
+    } else if (fault == TN_FAULT_LABEL || (label != NULL && fault == TN_FAULT_FLOAT)) {
+        hint_label(label != NULL ? label : schema->label,
                    token.size > 0 && tn_read_f64(token.data, token.size, &number) == TN_NUM_OK, out,
                    room);
     }

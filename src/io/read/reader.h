@@ -121,9 +121,14 @@ void tn_reader_stop(tn_reader *reader);
 void tn_reader_quit(tn_reader *reader);
 
 /* Weighted sums over the first rows: clicks / weight is their rate. With a target of numbers
- * `clicks` is the sum of labels, and the ratio is their mean. weight > 0. */
+ * `clicks` is the sum of labels, and the ratio is their mean. weight > 0. The same of each task, if
+ * there are several, whose weight may be 0. */
+typedef struct tn_prior_sum {
+    double clicks, weight;
+} tn_prior_sum;
 typedef struct tn_prior {
     double clicks, weight;
+    tn_prior_sum task[TN_TASKS_MAX];
 } tn_prior;
 /* Waits for the first shuffle window (without shuffle: for the first quarter megabyte) and sums it
  * after down-sampling, for `bias_init: prior`. TN_END: there is no row, or no part for this reader

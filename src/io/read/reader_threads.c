@@ -452,17 +452,40 @@ static bool is_left_out(const assembly *a, uint32_t i, uint64_t stream, bool *we
     return share < 1 && !(row->label > 0.5F) && !(tn_unit(tn_draw(stream, a->base + i)) < share);
 }
 
+/* Returns the summand of a prior that a label gives. */
+static double prior_of(tn_target target, float label)
+{
+    const double click = label > 0.5F ? 1 : 0;
+    return target == TN_TARGET_NUMBER ? (double)label : click;
+}
+
+static void add_task_priors(const assembly *a, uint32_t i, tn_prior *prior)
+{
+    const tn_schema *s = a->r->schema;
+    const tn_tasks *tasks = s->data->tasks;
+    const window_row *p = &a->window.pick[i];
+    const float *aside =
+        p->work->parsed.rows->numeric + (size_t)p->row * tn_schema_numbers(s) + s->n_numeric;
+    const tn_parsed_row *row = row_of(a, i);
+    for (uint32_t k = 0; tasks != NULL && k < tasks->n; k++) {
+        const tn_task_row is = tn_task_row_of(tasks, k, row->label, aside);
+        const double w = (double)row->weight * (double)is.factor;
+        prior->task[k].weight += w;
+        prior->task[k].clicks += w * prior_of(tasks->task[k].target, is.label);
+    }
+}
+
 static void learn_prior(assembly *a, uint64_t stream)
 {
     tn_prior prior = {0};
-    const bool is_number = a->r->schema->data->target == TN_TARGET_NUMBER;
+    const tn_target target = a->r->schema->data->target;
     for (uint32_t i = 0; i < a->window.n; i++) {
         bool weightless;
         const tn_parsed_row *row = row_of(a, i);
         if (!is_left_out(a, i, stream, &weightless)) {
             prior.weight += (double)row->weight;
-            const double click = row->label > 0.5F ? 1 : 0;
-            prior.clicks += (double)row->weight * (is_number ? (double)row->label : click);
+            prior.clicks += (double)row->weight * prior_of(target, row->label);
+            add_task_priors(a, i, &prior);
         }
     }
     (void)pthread_mutex_lock(&a->r->lock);

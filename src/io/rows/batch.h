@@ -12,6 +12,8 @@
  */
 #pragma once
 
+#include "base/keys/tasks.h"
+
 #include <stdint.h>
 
 typedef struct tn_slot {
@@ -41,7 +43,9 @@ typedef struct tn_batch {
     uint64_t *group;     /* rows: key for GAUC; NULL unless data.group (or qid) is there */
     uint32_t *id_offset; /* rows + 1 into id_text; NULL unless record ids are wanted and there */
     char *id_text;
-    uint32_t *source;     /* rows: number of the file; NULL unless ids are wanted */
-    uint64_t *source_at;  /* rows: byte offset of the record in that file; likewise */
-    tn_progress progress; /* after this batch */
+    uint32_t *source;         /* rows: number of the file; NULL unless ids are wanted */
+    uint64_t *source_at;      /* rows: byte offset of the record in that file; likewise */
+    const tn_task_rows *task; /* labels and weights of each task; NULL: there is one label */
+    uint32_t contradictions; /* rows with a click of a task, but none of the one it is a share of */
+    tn_progress progress;    /* after this batch */
 } tn_batch;

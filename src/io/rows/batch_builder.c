@@ -46,6 +46,9 @@ struct tn_batch_builder {
     bool signs; /* all of these are of grids of signs, or of keys */
     uint64_t *group;
     float *weight;
+    const tn_tasks *tasks; /* NULL: there is one label */
+    tn_task_rows *task;    /* as the batch has them, in task_values */
+    float *task_values;    /* [task][label, factor, weight][rows_max] */
     uint32_t *id_offset;
     char *id_text;
     uint32_t id_size;
@@ -239,6 +242,43 @@ static tn_status alloc_columns(tn_batch_builder *f, tn_error *err)
     return TN_OK;
 }
 
+/* Values of a task, in this order. */
+enum { TASK_LABEL, TASK_FACTOR, TASK_WEIGHT, TASK_VALUES };
+
+static float *task_values(const tn_batch_builder *f, uint32_t k, uint32_t which)
+{
+    const size_t n = (size_t)f->rows_max + 1;
+    return f->task_values + ((size_t)k * TASK_VALUES + which) * n;
+}
+
+/* Says what row i is to each task. `r`: its place in the batch. */
+static void add_tasks(tn_batch_builder *f, const tn_rows *rows, uint32_t i, uint32_t r)
+{
+    const tn_parsed_row *row = &rows->row[i];
+    const tn_schema *s = f->schema;
+    const float *aside = rows->numeric + (size_t)i * tn_schema_numbers(s) + s->n_numeric;
+    bool contradicts = false;
+    for (uint32_t k = 0; k < f->tasks->n; k++) {
+        const tn_task_row is = tn_task_row_of(f->tasks, k, row->label, aside);
+        task_values(f, k, TASK_LABEL)[r] = is.label;
+        task_values(f, k, TASK_FACTOR)[r] = is.factor;
+        task_values(f, k, TASK_WEIGHT)[r] = is.factor * row->weight;
+        f->task[k].counted += is.factor != 0;
+        f->task[k].clicks += is.factor != 0 && is.label > 0.5F;
+        contradicts = contradicts || tn_task_contradicts(f->tasks, k, row->label, aside);
+    }
+    f->batch.contradictions += contradicts;
+}
+
+static void end_tasks(const tn_batch_builder *f)
+{
+    for (uint32_t k = 0; k < f->tasks->n; k++) {
+        f->task[k].label = task_values(f, k, TASK_LABEL);
+        f->task[k].factor = task_values(f, k, TASK_FACTOR);
+        f->task[k].weight = task_values(f, k, TASK_WEIGHT);
+    }
+}
+
 static tn_status alloc_rows(tn_batch_builder *f, tn_error *err)
 {
     size_t n = (size_t)f->rows_max + 1;
@@ -247,6 +287,10 @@ static tn_status alloc_rows(tn_batch_builder *f, tn_error *err)
     TN_TRY(TN_ALLOC(f->group, n, what, err));
     if (f->schema->n_numeric > 0) {
         TN_TRY(TN_ALLOC(f->batch.numeric, n * f->schema->n_numeric, what, err));
+    }
+    if (f->tasks != NULL) {
+        TN_TRY(TN_ALLOC(f->task, f->tasks->n, what, err));
+        TN_TRY(TN_ALLOC(f->task_values, n * f->tasks->n * TASK_VALUES, what, err));
     }
     if (f->want_ids) {
         TN_TRY(TN_ALLOC(f->id_offset, n, what, err));
@@ -273,6 +317,8 @@ void tn_batch_builder_free(tn_batch_builder *f)
     tn_free(f->batch.source);
     tn_free(f->batch.source_at);
     tn_free(f->weight);
+    tn_free(f->task);
+    tn_free(f->task_values);
     tn_free(f->group);
     tn_free(f->id_offset);
     tn_free(f->id_text);
@@ -289,6 +335,10 @@ void tn_batch_builder_clear(tn_batch_builder *f)
     f->n_bare = 0;
     f->batch.rows = 0;
     f->batch.n_keys = 0;
+    f->batch.contradictions = 0;
+    for (uint32_t k = 0; f->tasks != NULL && k < f->tasks->n; k++) {
+        f->task[k] = (tn_task_rows){0};
+    }
     f->id_size = 0;
     f->has_weight = false;
     f->has_group = f->schema->data->group != NULL;
@@ -304,6 +354,7 @@ tn_status tn_batch_builder_new(tn_batch_builder **out, const tn_schema *schema, 
     f->schema = schema;
     f->rows_max = rows_max;
     f->want_ids = want_ids;
+    f->tasks = tn_tasks_count(schema->data->tasks) > 1 ? schema->data->tasks : NULL;
     if (alloc_columns(f, err) != TN_OK || alloc_rows(f, err) != TN_OK) {
         tn_batch_builder_free(f);
         return TN_E_MEMORY;
@@ -401,8 +452,11 @@ tn_status tn_batch_builder_add(tn_batch_builder *f, const tn_rows *rows, uint32_
     f->group[r] = row->group;
     f->has_group = f->has_group || row->group != TN_NO_GROUP;
     if (n_numeric > 0) {
-        memcpy(f->batch.numeric + (size_t)r * n_numeric, rows->numeric + (size_t)i * n_numeric,
-               n_numeric * sizeof(float));
+        memcpy(f->batch.numeric + (size_t)r * n_numeric,
+               rows->numeric + (size_t)i * tn_schema_numbers(f->schema), n_numeric * sizeof(float));
+    }
+    if (f->tasks != NULL) {
+        add_tasks(f, rows, i, r);
     }
     f->batch.rows = r + 1;
     return TN_OK;
@@ -425,6 +479,10 @@ tn_batch *tn_batch_builder_end(tn_batch_builder *f)
     }
     b->weight = f->has_weight ? f->weight : NULL;
     b->group = f->has_group ? f->group : NULL;
+    if (f->tasks != NULL) {
+        end_tasks(f);
+        b->task = f->task;
+    }
     b->id_offset = f->has_id ? f->id_offset : NULL;
     b->id_text = f->has_id ? f->id_text : NULL;
     if (f->has_id) {

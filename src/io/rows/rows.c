@@ -274,7 +274,7 @@ tn_status tn_rows_more(tn_rows *rows, tn_error *err)
 static bool reserve_numbers(tn_rows *rows)
 {
     struct rows_private *p = rows->private;
-    uint32_t n = rows->schema->n_numeric;
+    uint32_t n = tn_schema_numbers(rows->schema);
     if (n == 0) {
         return true;
     }
@@ -330,7 +330,7 @@ tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err)
     if (p->bare.now.stride > 0 && !leave_grid(rows)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
     }
-    if (rows->n < p->rows_max && rows->schema->n_numeric == 0 &&
+    if (rows->n < p->rows_max && tn_schema_numbers(rows->schema) == 0 &&
         (uint64_t)rows->n_entries + values + rows->schema->n_slots <= p->entries_max) {
         p->entries_end = rows->n_entries + values;
     } else {
@@ -348,7 +348,7 @@ bool tn_rows_begin_grid(tn_rows *rows)
     if (!b->grids || (b->now.stride == 0 && rows->n > 0) || rows->n >= TN_ROWS_ITEMS_MAX) {
         return false;
     }
-    if (rows->n >= b->grid_max || rows->n >= p->rows_max || rows->schema->n_numeric > 0 ||
+    if (rows->n >= b->grid_max || rows->n >= p->rows_max || tn_schema_numbers(rows->schema) > 0 ||
         p->entries_max == 0) {
         /* one entry is what tn_rows_token makes of a value that is unusual */
         if (!tn_rows_grow(&rows->row, rows->n, 1, sizeof *rows->row, &p->rows_max) ||

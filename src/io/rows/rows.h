@@ -4,7 +4,7 @@
  *      0         1     1     0                0        3   a  1     in the order of the record
  *      1         0     2.5   2                1        0   b  1
  *                                             2        3   c  .5    row 1 begins here
- *     numeric  n * schema->n_numeric floats, row by row, after transforms
+ *     numeric  n * tn_schema_numbers(schema) floats, row by row, after transforms
  *
  * A parser begins a row, adds what it finds, and ends it, or rolls it back. Tokens
  * become keys in here, by types, salts, transforms and the rules of the slot. Memory is
@@ -80,11 +80,11 @@ typedef struct tn_rows {
     tn_parsed_row *row;
     uint32_t n_entries;
     tn_entry *entry;
-    float *numeric; /* n * schema->n_numeric */
+    float *numeric; /* n * tn_schema_numbers(schema): of the input, then beside the row */
     char *text;     /* record ids, and tokens when signs are kept */
     uint32_t text_size;
     tn_token *token;         /* n_entries: the text each came from; NULL unless signs are kept */
-    tn_token *numeric_token; /* n * n_numeric, likewise */
+    tn_token *numeric_token; /* n * tn_schema_numbers(schema), likewise */
     double *real;            /* n_entries: the number that a key was made of, NAN of any other;
                                 NULL unless TN_ROWS_REALS are kept */
     uint64_t duplicate_key;  /* tf.Example: names that came twice */

@@ -174,6 +174,16 @@ static inline tn_fault add_key(tn_rows *rows, const tn_slot_spec *spec, uint64_t
     return TN_FAULT_NONE;
 }
 
+/* A number of the input, or beside the row. */
+static tn_fault put_number(tn_rows *rows, const tn_slot_spec *spec, float value, source from)
+{
+    const size_t at = (size_t)rows->n * tn_schema_numbers(rows->schema) + spec->numeric;
+    rows->numeric[at] = value;
+    const bool kept = rows->numeric_token == NULL ||
+                      tn_rows_add_text(rows, from.text, from.size, &rows->numeric_token[at]);
+    return kept ? TN_FAULT_NONE : TN_FAULT_MEMORY;
+}
+
 /* A finite number of a slot that wants one. */
 static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double v, source from)
 {
@@ -193,20 +203,36 @@ static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double v, so
         return TN_FAULT_TWO_VALUES;
     }
     *seen = rows->private->serial;
-    const float value = tn_transform_value(&spec->transform, v);
+    float value = tn_transform_value(&spec->transform, v);
     if (!isfinite(value)) {
         return TN_FAULT_FLOAT_RANGE;
+    }
+    if (spec->label != NULL && !tn_label_of_number(spec->label, v, &value)) {
+        return TN_FAULT_LABEL;
+    }
+    if (spec->weighs && !(value >= 0 && value <= (float)WEIGHT_MAX)) {
+        return TN_FAULT_WEIGHT;
     }
     if (spec->as == TN_AS_WEIGHTED) {
         return fabsf(value) <= TN_X_MAX ? add_key(rows, spec, 0, value, from) : TN_FAULT_X_RANGE;
     }
-    size_t at = (size_t)rows->n * rows->schema->n_numeric + spec->numeric;
-    rows->numeric[at] = value;
-    if (rows->numeric_token != NULL &&
-        !tn_rows_add_text(rows, from.text, from.size, &rows->numeric_token[at])) {
-        return TN_FAULT_MEMORY;
+    return put_number(rows, spec, value, from);
+}
+
+/* The label of a task that is one of some texts. */
+static tn_fault take_label_text(tn_rows *rows, const tn_slot_spec *spec, source from)
+{
+    uint32_t *seen = &rows->private->seen[spec - rows->schema->spec];
+    const tn_bytes plain = frame_plain(from.text, from.size);
+    float value = 0;
+    if (*seen == rows->private->serial) {
+        return TN_FAULT_TWO_VALUES;
     }
-    return TN_FAULT_NONE;
+    *seen = rows->private->serial;
+    const bool good = tn_label_of_text(spec->label, from.text, from.size, &value) ||
+                      (rows->schema->frame_words && !plain.failed && plain.size > 0 &&
+                       tn_label_of_text(spec->label, plain.data, plain.size, &value));
+    return good ? put_number(rows, spec, value, from) : TN_FAULT_LABEL;
 }
 
 static tn_fault not_read(tn_numeral how, tn_fault none, tn_fault range)
@@ -317,6 +343,18 @@ static tn_fault take_frame_word(tn_rows *rows, const tn_slot_spec *spec, float x
                                        : take_whole(rows, spec, spec->type == TN_SIGN_INT, x, from);
 }
 
+/* A number, or the label of a task that is one of some texts. */
+static tn_fault take_real(tn_rows *rows, const tn_slot_spec *spec, float x, source from)
+{
+    if (spec->label != NULL && spec->label->n_values > 0) {
+        return take_label_text(rows, spec, from);
+    }
+    const tn_fault fault = take_float(rows, spec, from);
+    return fault == TN_FAULT_FLOAT || fault == TN_FAULT_NOT_FINITE
+               ? take_frame_word(rows, spec, x, from, fault)
+               : fault;
+}
+
 tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text, size_t size,
                        float x)
 {
@@ -338,10 +376,7 @@ tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text
         }
         return add_key(rows, spec, sign, x, from);
     case TN_SIGN_FLOAT:
-        fault = take_float(rows, spec, from);
-        return fault == TN_FAULT_FLOAT || fault == TN_FAULT_NOT_FINITE
-                   ? take_frame_word(rows, spec, x, from, fault)
-                   : fault;
+        return take_real(rows, spec, x, from);
     case TN_SIGN_STR:
     default:
         if (tn_transform_is_date(&spec->transform)) {

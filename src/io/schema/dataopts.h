@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/keys/target.h"
+#include "base/keys/tasks.h"
 #include "config/values.h"
 
 /* tn_data_opts.part_bytes of tools, which ask for no parts: every file is one. */
@@ -34,6 +35,13 @@ enum { TN_UNEVEN_ERROR, TN_UNEVEN_CUT };
 enum { TN_DUPLICATES_KEEP, TN_DUPLICATES_SUM, TN_DUPLICATES_ERROR };
 enum { TN_NON_FINITE_ERROR, TN_NON_FINITE_ABSENT };
 enum { TN_STEP_ERROR, TN_STEP_CONCAT };
+
+/* A column with a number beside the row, for a task (base/keys/tasks.h): its label, or factors. */
+typedef struct tn_aside {
+    const char *column;
+    const tn_tree *label; /* as tn_data_opts.label; NULL: it has factors */
+    tn_target target;
+} tn_aside;
 
 typedef struct tn_data_opts {
     const char *format; /* row of formats.def */
@@ -77,11 +85,13 @@ typedef struct tn_data_opts {
     const char *wait;    /* a duration, or inf */
     const char *secrets; /* a file for data of a store: extra/remote/secrets.h */
     /* Set by train/ from these, and `train` to the files of one day: */
-    tn_strs pattern;     /* `train` as it is written; n 0: no run over days */
-    const uint32_t *day; /* n_days: the days that `days` names, ascending */
-    double wait_s;       /* INFINITY: for ever */
-    bool ordered;        /* rows have the order of their labels, and no window mixes all */
-    tn_target target;    /* target of the loss: set by the program, no option */
+    tn_strs pattern;       /* `train` as it is written; n 0: no run over days */
+    const uint32_t *day;   /* n_days: the days that `days` names, ascending */
+    double wait_s;         /* INFINITY: for ever */
+    bool ordered;          /* rows have the order of their labels, and no window mixes all */
+    tn_target target;      /* target of the loss: set by the program, no option */
+    const tn_tasks *tasks; /* set by the program: the tasks of the run; NULL: one label */
+    const tn_aside *aside; /* columns of their n_aside numbers */
 } tn_data_opts;
 
 enum { TN_HELD_NONE, TN_HELD_SHARE, TN_HELD_LAST };

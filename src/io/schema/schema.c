@@ -256,6 +256,32 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
     place_spec(m, spec, o);
 }
 
+/* Makes the number beside the row that is the label or factor of a task. */
+static void make_aside(making *m, uint32_t i, const tn_label_rule *label)
+{
+    static const tn_slot_opts none = {.as = TN_AS_VALUE};
+    const tn_aside *a = &m->s->data->aside[i];
+    tn_slot_spec *spec = &m->spec[m->s->n_specs - m->s->n_aside + i];
+    *spec = (tn_slot_spec){
+        .name = a->column,
+        .column = a->column,
+        .type = TN_SIGN_FLOAT,
+        .as = TN_AS_VALUE,
+        .transform = {.kind = TN_TRANSFORM_IDENTITY},
+        .slot = TN_NOWHERE,
+        .numeric = m->s->n_numeric + i,
+        .group = UINT16_MAX,
+        .absent = label != NULL ? NAN : 1,
+        .non_finite_absent = true,
+        .label = label,
+        .weighs = label == NULL,
+        .field = TN_UNSET_U32,
+        .range_to = UINT64_MAX,
+        .opts = &none,
+    };
+    spec->fast_path = fast_path_of(spec);
+}
+
 static const tn_slot_opts *slot_at(const tn_tables *slots, uint32_t i)
 {
     return (const tn_slot_opts *)slots->item + i;
@@ -301,23 +327,31 @@ static void make_sequences(const making *m)
     s->sequence = sequence;
 }
 
+static const tn_label_rule *read_label_rule(const tn_tree *tree, tn_target target,
+                                            const tn_binder *b);
+
 static void make_specs(making *m, const tn_tables *slots)
 {
     tn_arena *arena = m->b->arena;
     tn_schema *s = m->s;
-    s->n_specs = slots->n;
-    m->spec = TN_NEW_ARRAY(arena, tn_slot_spec, slots->n + 1);
+    s->n_aside = s->data->tasks != NULL ? s->data->tasks->n_aside : 0;
+    s->n_specs = slots->n + s->n_aside;
+    m->spec = TN_NEW_ARRAY(arena, tn_slot_spec, s->n_specs + 1);
     m->group = TN_NEW_ARRAY(arena, tn_share_group, slots->n + 1);
     refuse_doubles(m, slots);
     for (uint32_t i = 0; i < slots->n; i++) {
         make_spec(m, i, slot_at(slots, i),
                   slots->tree != NULL ? &slots->tree[i]->at : &data_origin);
     }
-    const tn_slot_spec **slot = TN_NEW_ARRAY(arena, const tn_slot_spec *, slots->n + 1);
-    const tn_slot_spec **numeric = TN_NEW_ARRAY(arena, const tn_slot_spec *, slots->n + 1);
+    for (uint32_t i = 0; i < s->n_aside; i++) {
+        const tn_aside *a = &s->data->aside[i];
+        make_aside(m, i, a->label != NULL ? read_label_rule(a->label, a->target, m->b) : NULL);
+    }
+    const tn_slot_spec **slot = TN_NEW_ARRAY(arena, const tn_slot_spec *, s->n_specs + 1);
+    const tn_slot_spec **numeric = TN_NEW_ARRAY(arena, const tn_slot_spec *, s->n_specs + 1);
     s->quick_fields = !s->data->trim && s->empty_is_null;
     s->quick_features = true;
-    for (uint32_t i = 0; i < slots->n; i++) {
+    for (uint32_t i = 0; i < s->n_specs; i++) {
         const tn_slot_spec *spec = &m->spec[i];
         if (spec->slot != TN_NOWHERE) {
             slot[spec->slot] = spec;

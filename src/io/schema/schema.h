@@ -71,9 +71,11 @@ typedef struct tn_slot_spec {
     bool ruled;       /* has a rule that needs the whole slot: see tn_rows_end */
     bool plain_key;   /* a key by its sign alone, whatever its x_j */
     tn_fast_path fast_path;
-    uint32_t field;                /* libffm, libfm; TN_UNSET_U32: none */
-    uint64_t range_from, range_to; /* libsvm, libfm, [from, to]; 0 .. UINT64_MAX: all */
-    const tn_slot_opts *opts;      /* for train/ */
+    const struct tn_label_rule *label; /* rule of a task's label; NULL: it is none */
+    bool weighs;                       /* a number that is a task's factor */
+    uint32_t field;                    /* libffm, libfm; TN_UNSET_U32: none */
+    uint64_t range_from, range_to;     /* libsvm, libfm, [from, to]; 0 .. UINT64_MAX: all */
+    const tn_slot_opts *opts;          /* for train/ */
 } tn_slot_spec;
 
 /* Reads a number, not a sign: `as: value`, `as: weighted`, or a transform that makes the sign. */
@@ -138,8 +140,9 @@ typedef struct tn_schema {
     const tn_slot_spec *spec; /* everything in `slots:`, in its order */
     uint32_t n_slots;         /* slots with keys, which a batch has */
     const tn_slot_spec *const *slot;
-    uint32_t n_numeric;
-    const tn_slot_spec *const *numeric;
+    uint32_t n_numeric; /* columns of the numeric input */
+    uint32_t n_aside;   /* numbers beside the row, after these (base/keys/tasks.h) */
+    const tn_slot_spec *const *numeric; /* n_numeric + n_aside */
     uint32_t n_sequences;
     const tn_sequence_spec *sequence;
     uint32_t n_groups;
@@ -162,6 +165,12 @@ typedef struct tn_schema {
     bool quick_features;       /* all slots are keys by int64s alone */
     const tn_columns *columns; /* NULL: begun, but not finished */
 } tn_schema;
+
+/* Numbers that a parsed row has. */
+static inline uint32_t tn_schema_numbers(const tn_schema *s)
+{
+    return s->n_numeric + s->n_aside;
+}
 
 /* The slot with keys of this name; NULL: there is none. */
 const tn_slot_spec *tn_schema_slot(const tn_schema *s, const char *name);

@@ -300,7 +300,8 @@ void tn_write_float(tn_text *out, float value)
 
 bool tn_write_numeric(const tn_rows *rows, uint32_t row, uint32_t column, tn_bytes *out)
 {
-    const tn_token *token = &rows->numeric_token[(size_t)row * rows->schema->n_numeric + column];
+    const tn_token *token =
+        &rows->numeric_token[(size_t)row * tn_schema_numbers(rows->schema) + column];
     if (token->size == TN_TOKEN_NONE) {
         return false;
     }

@@ -324,6 +324,18 @@ const tn_graph_feed *tn_feed_of(const tn_node *self)
     return &self->graph->feed;
 }
 
+const tn_real *tn_label_of(const tn_node *loss)
+{
+    const tn_graph_feed *feed = &loss->graph->feed;
+    return feed->task != NULL ? feed->task[loss->place->task].label : feed->label;
+}
+
+void tn_node_set_task(tn_node *loss, uint32_t task)
+{
+    TN_ASSERT(loss->op->is_loss);
+    loss->place->task = task;
+}
+
 const tn_embed_list *tn_embed_list_of(const tn_node *embed)
 {
     return embed->op != NULL && embed->op->sparse.embeds ? embed->attr : NULL;

@@ -58,15 +58,23 @@ typedef struct tn_shared {
     const bool *numeric; /* columns of the feed */
 } tn_shared;
 
+/* The labels of a batch for one of several losses, and the share of each row's weight that counts
+ * there (base/keys/tasks.h). */
+typedef struct tn_feed_task {
+    const tn_real *label;
+    const tn_real *factor;
+} tn_feed_task;
+
 /* The inputs of one batch. Everything is lent until the call returns. */
 typedef struct tn_graph_feed {
     uint32_t rows; /* at most max_rows; 0 is legal and does nothing, but for peers */
     const tn_sparse *sparse;
-    const tn_shared *shared; /* NULL: nothing is. Only with opts.shares */
-    const tn_real *numeric;  /* rows * n_numeric */
-    const tn_real *label;    /* rows; NULL when no loss is wanted */
-    const uint64_t *group;   /* rows: of losses of pairs; NULL: TN_NO_GROUP for all */
-    const tn_real *weight;   /* rows; NULL when all are 1 */
+    const tn_shared *shared;  /* NULL: nothing is. Only with opts.shares */
+    const tn_real *numeric;   /* rows * n_numeric */
+    const tn_real *label;     /* rows; NULL when no loss is wanted */
+    const tn_feed_task *task; /* in its place, with several losses, by tn_node_set_task */
+    const uint64_t *group;    /* rows: of losses of pairs; NULL: TN_NO_GROUP for all */
+    const tn_real *weight;    /* rows; NULL when all are 1 */
     /* rows of the batches of all peers that make one step; 0: only this one */
     uint64_t joint_rows;
     double joint_weight; /* likewise; the loss is divided by these */
@@ -85,6 +93,10 @@ void tn_graph_free(tn_graph *g); /* NULL is fine */
 
 /* For operator files: what the running batch brought. */
 const tn_graph_feed *tn_feed_of(const tn_node *self);
+/* Returns the labels that a loss reads; NULL: none are wanted. */
+const tn_real *tn_label_of(const tn_node *loss);
+/* From here on the loss reads the labels of that task of the feed. */
+void tn_node_set_task(tn_node *loss, uint32_t task);
 uint32_t tn_max_rows(const tn_node *self); /* most rows of the node */
 
 /* Leaves. `params` NULL: the graph's own (for examples and tests). */

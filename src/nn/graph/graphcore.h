@@ -39,6 +39,7 @@ typedef struct tn_node_place {
     bool group_grad; /* root: a node of the group wants a gradient */
     size_t val_at;   /* root: offset in the graph's block, in floats */
     size_t grad_at;
+    uint32_t task;     /* the task whose labels a loss reads, if the feed has several */
     const char *label; /* label of its spans in a trace; NULL: not recorded */
 } tn_node_place;
 

@@ -23,7 +23,7 @@ typedef struct tn_row_loss {
 #define TN_ROW_LOSS(id)                                                                            \
     static void id##_forward(tn_node *l, tn_range rows)                                            \
     {                                                                                              \
-        const tn_real *label = tn_feed_of(l)->label;                                               \
+        const tn_real *label = tn_label_of(l);                                                     \
         const tn_node *z = l->in[0];                                                               \
         const void *opts = l->attr;                                                                \
         for (size_t r = rows.from; r < rows.to; r++) {                                             \
@@ -32,7 +32,7 @@ typedef struct tn_row_loss {
     }                                                                                              \
     static void id##_backward(tn_node *l, tn_range rows)                                           \
     {                                                                                              \
-        const tn_real *label = tn_feed_of(l)->label;                                               \
+        const tn_real *label = tn_label_of(l);                                                     \
         const tn_node *z = l->in[0];                                                               \
         const void *opts = l->attr;                                                                \
         TN_ASSERT(label != NULL);                                                                  \

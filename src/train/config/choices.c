@@ -228,7 +228,7 @@ static const char *monitor_of(const tn_run *run)
     if (run->train.stop.monitor != NULL) {
         return run->train.stop.monitor;
     }
-    return plateau->monitor != NULL ? plateau->monitor : tn_loss_of(&run->loss)->watched;
+    return plateau->monitor != NULL ? plateau->monitor : tn_run_watched(run);
 }
 
 static void add_stop(choosing *c, const char *monitor)

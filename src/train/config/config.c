@@ -379,6 +379,12 @@ static const tn_tree *merge_overs(const layers *l, const tn_binder *b, const tn_
     return tree;
 }
 
+static const tn_tree *spread(const layers *l, const tn_binder *b, const tn_tree *tree)
+{
+    const tn_presets *presets = l->in->presets;
+    return presets != NULL && presets->spread != NULL ? presets->spread(b, tree) : tree;
+}
+
 /* The value of section.key, given or the default; shorthands are unfolded: "model.type" of {model:
  * deepfm} is deepfm. NULL: neither, or no single text. */
 static const char *text_at(layers *l, const tn_tree *tree, const char *section, const char *key,
@@ -485,11 +491,11 @@ const tn_tree *tn_config_load(const tn_config_in *in, tn_arena *arena, tn_diag *
     }
     tn_diag unheard = {0};
     const tn_binder quiet = {.arena = arena, .diag = &unheard};
-    const tn_tree *first = merge_overs(&l, &quiet, l.file);
+    const tn_tree *first = spread(&l, &quiet, merge_overs(&l, &quiet, l.file));
     tn_diag_done(&unheard);
 
     const tn_tree *tree = merge_presets(&l, first);
     tree = tn_fields_merge(&l.b, in->fields, tree, l.file);
-    tree = merge_overs(&l, &l.b, tree);
+    tree = spread(&l, &l.b, merge_overs(&l, &l.b, tree));
     return tree != NULL ? tn_sequences_apply(tree, &l.b) : NULL;
 }

@@ -30,6 +30,8 @@ typedef struct tn_presets {
     const char *(*model)(const char *model, const char *preset);
     void (*list)(const char *model, tn_text *out); /* the presets of a model; NULL: not known */
     const char *(*loss)(const char *loss); /* loss.type: its defaults; NULL: no loss has any */
+    /* Writes options that follow from others into the merged layers; NULL: there are none. */
+    const tn_tree *(*spread)(const tn_binder *b, const tn_tree *tree);
 } tn_presets;
 
 typedef struct tn_config_in {

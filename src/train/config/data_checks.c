@@ -169,6 +169,38 @@ static bool is(const char *column, const char *other)
     return column != NULL && other != NULL && strcmp(column, other) == 0;
 }
 
+/* The answer that a slot would give to the model. */
+typedef struct answer {
+    const char *column; /* NULL: none */
+    const char *what;   /* "the label" */
+} answer;
+
+static bool reads(const tn_slot_opts *slot, const char *column)
+{
+    return is(slot->column != NULL ? slot->column : slot->name, column) || is(slot->values, column);
+}
+
+static answer answer_of(const tn_data_opts *data, const tn_slot_opts *slot)
+{
+    const char *label = label_column(data);
+    const uint32_t n = data->tasks != NULL ? data->tasks->n_aside : 0;
+    if (reads(slot, label)) {
+        return (answer){label, "the label"};
+    }
+    if (reads(slot, data->weight)) {
+        return (answer){data->weight, "the weight"};
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_aside *aside = &data->aside[i];
+        TN_ASSERT(aside->column != NULL);
+        if (reads(slot, aside->column)) {
+            return (answer){aside->column,
+                            aside->label != NULL ? "a task's label" : "a task's weight"};
+        }
+    }
+    return (answer){NULL, NULL};
+}
+
 /* Records have columns of names, one of which may be a record's id. */
 static bool has_columns(const tn_format *f)
 {
@@ -179,19 +211,17 @@ static bool has_columns(const tn_format *f)
 void tn_data_check_slots(const tn_binder *b, const tn_data_opts *data, const tn_tables *slots)
 {
     const tn_format *format = data->format != NULL ? tn_format_find(data->format) : NULL;
-    const char *label = label_column(data);
     if (data->label_slots != TN_LABEL_SLOTS_REFUSE || format == NULL || !has_columns(format)) {
         return;
     }
     for (uint32_t i = 0; i < slots->n; i++) {
         const tn_slot_opts *o = (const tn_slot_opts *)slots->item + i;
-        const char *column = o->column != NULL ? o->column : o->name;
-        const bool of_label = is(column, label) || is(o->values, label);
-        if (of_label || is(column, data->weight) || is(o->values, data->weight)) {
+        const answer found = answer_of(data, o);
+        if (found.column != NULL) {
             static const tn_origin nowhere = {.source = "slots"};
             tn_diag_error(b->diag, slots->tree != NULL ? &slots->tree[i]->at : &nowhere,
-                          "slot '%s' reads the column '%s', which is the %s", o->name,
-                          of_label ? label : data->weight, of_label ? "label" : "weight");
+                          "slot '%s' reads the column '%s', which is %s", o->name, found.column,
+                          found.what);
             tn_diag_hint(b->diag, "a model that reads it knows the answer: leave the slot out, or "
                                   "say data.label_slots=allow");
         }

@@ -244,6 +244,10 @@ const tn_field tn_run_fields[] = {
     TN_FIELD_TREE(tn_run, sequences, "~",
                   "histories: {name: {slots: [lists of one length], target: [their pairs], "
                   "max_len: 50, keep: last | first, uneven: error | cut}}"),
+    TN_FIELD_TREE(
+        tn_run, tasks, "~",
+        "several labels: {name: {label: column, loss: .., weight: number or {column: ..}, "
+        "of: task, where: task}}; see docs/tasks.md"),
     TN_FIELD_TABLE(tn_run, embedding, tn_embedding_opts, embedding_fields, "defaults of all slots"),
     TN_FIELD_VARIANT_WITH(tn_run, model, "widedeep", tn_model_choices, tn_model_common,
                           tn_model_common_fields, "the network"),
@@ -343,14 +347,24 @@ bool tn_run_trains_on_stdin(const tn_run *run)
     return has;
 }
 
+const char *tn_run_watched(const tn_run *run)
+{
+    const tn_tasks *tasks = run->data.tasks;
+    bool clicks = false;
+    for (uint32_t k = 0; tasks != NULL && k < tasks->n; k++) {
+        clicks = clicks || tasks->task[k].target == TN_TARGET_CLICK;
+    }
+    return clicks ? "valid.tasks.ne" : tn_loss_of(&run->loss)->watched;
+}
+
 const char *tn_run_monitor(const tn_run *run)
 {
     const tn_train_opts *o = &run->train;
     const char *monitor = o->stop.monitor;
     if (monitor == NULL && !isnan(o->reduce_on_plateau.factor)) {
         monitor = o->reduce_on_plateau.monitor;
-        const bool clicks = run->data.target == TN_TARGET_CLICK;
-        const char *usual = clicks ? "valid.auc" : tn_loss_of(&run->loss)->watched;
+        const bool clicks = run->data.target == TN_TARGET_CLICK && run->several == NULL;
+        const char *usual = clicks ? "valid.auc" : tn_run_watched(run);
         monitor = monitor != NULL ? monitor : usual;
     }
     return monitor != NULL ? monitor + strlen("valid.") : NULL;

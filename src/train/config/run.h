@@ -148,7 +148,9 @@ typedef struct tn_run {
     tn_run_opts run;
     tn_data_opts data;
     tn_tables slots;
-    const tn_tree *sequences; /* train/config/sequences.h */
+    const tn_tree *sequences;           /* train/config/sequences.h */
+    const tn_tree *tasks;               /* train/config/run_tasks.h */
+    const struct tn_run_tasks *several; /* set from it by the program; NULL: one label */
     tn_embedding_opts embedding;
     tn_variant model; /* shared: tn_model_common */
     tn_variant loss;  /* shared: tn_loss_common */
@@ -191,6 +193,11 @@ bool tn_run_exports_days(const tn_run *run);
 
 /* run.dir, or where runs of this name are kept. Appends to `out`. */
 void tn_run_dir(const tn_run_opts *run, tn_text *out);
+
+/* Returns what shows best whether the model gets better: "valid.logloss"; of several tasks
+ * "valid.tasks.ne", the mean of their losses, each over that of the mean label, with which it
+ * begins. */
+const char *tn_run_watched(const tn_run *run);
 
 /* The metric that train.stop or train.reduce_on_plateau watch, "auc"; NULL: none. */
 const char *tn_run_monitor(const tn_run *run);

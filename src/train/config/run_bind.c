@@ -17,6 +17,7 @@
 #include "train/config/data_checks.h"
 #include "train/config/days.h"
 #include "train/config/export_files.h"
+#include "train/config/run_tasks.h"
 
 #include <math.h>
 #include <string.h>
@@ -225,12 +226,16 @@ static void check_files(const tn_binder *b, const tn_tree *tree, const tn_run *r
                 n_graphs);
 }
 
-/* The metric in "valid.auc"; NULL: there is none of that name. */
-static const tn_metric *watched_metric(const char *monitor)
+/* The metric in "valid.auc" or "valid.buy.auc", and the task; NULL: there is none of that name. */
+static const tn_metric *watched_metric(const tn_run *run, const char *monitor, uint32_t *task)
 {
     static const char prefix[] = "valid.";
     size_t size = sizeof prefix - 1;
-    return strncmp(monitor, prefix, size) == 0 ? tn_metric_find(monitor + size) : NULL;
+    const char *metric = monitor;
+    *task = strncmp(monitor, prefix, size) == 0
+                ? tn_monitor_task(tn_run_tasks_of(run), monitor + size, &metric)
+                : TN_NO_TASK;
+    return *task != TN_NO_TASK ? tn_metric_find(metric) : NULL;
 }
 
 const char *tn_run_grouped_metric(const tn_run *run)
@@ -243,7 +248,8 @@ const char *tn_run_grouped_metric(const tn_run *run)
         }
     }
     for (uint32_t i = 0; i < 2; i++) {
-        const tn_metric *m = monitors[i] != NULL ? watched_metric(monitors[i]) : NULL;
+        uint32_t task = 0;
+        const tn_metric *m = monitors[i] != NULL ? watched_metric(run, monitors[i], &task) : NULL;
         if (m != NULL && m->needs_groups) {
             return m->name;
         }
@@ -252,12 +258,12 @@ const char *tn_run_grouped_metric(const tn_run *run)
 }
 
 /* Says what else there is, since the names are many. */
-static void refuse_metric(const tn_binder *b, const tn_origin *at, const tn_run *r,
+static void refuse_metric(const tn_binder *b, const tn_origin *at, const tn_run *r, uint32_t task,
                           const char *name)
 {
     static const char *const scores[] = {"probabilities of a click", "scores that say 1 above 0",
                                          "numbers", "scores that order rows"};
-    const tn_loss *loss = tn_loss_of(&r->loss);
+    const tn_loss *loss = tn_loss_of(tn_run_task_loss(r, task != TN_ALL_TASKS ? task : 0));
     tn_text fit = {0};
     for (const tn_metric *const *m = tn_all_metrics; *m != NULL; m++) {
         if (tn_metric_fits((*m)->name, loss->target)) {
@@ -270,20 +276,29 @@ static void refuse_metric(const tn_binder *b, const tn_origin *at, const tn_run 
     tn_text_done(&fit);
 }
 
-static bool fits(const tn_run *r, const char *name)
+/* Whether the metric judges the task, or some of all. */
+static bool fits(const tn_run *r, const char *name, uint32_t task)
 {
-    return tn_metric_find(name) == NULL || tn_metric_fits(name, tn_loss_of(&r->loss)->target);
+    const uint32_t n = tn_tasks_count(tn_run_tasks_of(r));
+    bool fit = tn_metric_find(name) == NULL;
+    for (uint32_t k = 0; k < n && !fit; k++) {
+        fit = (task == TN_ALL_TASKS || task == k) &&
+              tn_metric_fits(name, tn_loss_of(tn_run_task_loss(r, k))->target);
+    }
+    return fit;
 }
 
 static void check_monitor(const tn_binder *b, const tn_tree *tree, const tn_run *r,
                           const char *path, const char *monitor)
 {
-    const tn_metric *metric = monitor != NULL ? watched_metric(monitor) : NULL;
+    uint32_t task = 0;
+    const tn_metric *metric = monitor != NULL ? watched_metric(r, monitor, &task) : NULL;
     if (monitor != NULL && metric == NULL) {
         tn_diag_error(b->diag, tn_tree_place(tree, path),
-                      "'%s' is not valid.<metric>, as valid.auc", monitor);
-    } else if (metric != NULL && !fits(r, metric->name)) {
-        refuse_metric(b, tn_tree_place(tree, path), r, metric->name);
+                      "'%s' is not valid.<metric>, as valid.auc%s", monitor,
+                      r->several != NULL ? ", nor valid.<task>.<metric>" : "");
+    } else if (metric != NULL && !fits(r, metric->name, task)) {
+        refuse_metric(b, tn_tree_place(tree, path), r, task, metric->name);
     } else if (metric != NULL && metric->best == TN_BEST_NONE) {
         tn_diag_error(b->diag, tn_tree_place(tree, path),
                       "'%s' cannot be watched: no value of %s is better than another", monitor,
@@ -306,8 +321,8 @@ static void check_loss(const tn_binder *b, const tn_tree *tree, const tn_run *r)
     const tn_loss *loss = tn_loss_of(&r->loss);
     const char *name = loss->choice.name;
     for (uint32_t i = 0; i < r->eval.metrics.n; i++) {
-        if (!fits(r, r->eval.metrics.item[i])) {
-            refuse_metric(b, tn_tree_place(tree, "eval.metrics"), r, r->eval.metrics.item[i]);
+        if (!fits(r, r->eval.metrics.item[i], TN_ALL_TASKS)) {
+            refuse_metric(b, tn_tree_place(tree, "eval.metrics"), r, 0, r->eval.metrics.item[i]);
         }
     }
     if (loss->target == TN_TARGET_ORDER && r->data.group == NULL && !has_qid(r)) {
@@ -418,13 +433,14 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     tn_days_bind(b, tree, &out->data);
     tn_format_check_data(&in_data, tn_tree_get(tree, "data"), &out->data);
     tn_format_check_slots(b, out->data.format, &out->slots);
+    tn_tasks_bind(b, tree, out);
     tn_data_check_slots(b, &out->data, &out->slots);
     check_all(b, tree, out);
     if (out->export.every != NULL && strcmp(out->export.every, "never") == 0) {
         out->export.every = NULL;
     }
     out->data.target = tn_loss_of(&out->loss)->target;
-    if (out->data.target != TN_TARGET_CLICK) {
+    if (out->data.target != TN_TARGET_CLICK || out->several != NULL) {
         out->eval.calibrate = TN_CALIBRATE_NONE;
     }
 }

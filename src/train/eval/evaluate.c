@@ -42,7 +42,19 @@ void tn_evaluation_done(tn_evaluation *e)
     tn_free(e->slices);
     tn_metrics_free(e->metrics);
     tn_metrics_free(e->raw);
+    tn_task_results_done(&e->tasks);
     *e = (tn_evaluation){0};
+}
+
+const tn_metrics *tn_evaluation_task(const tn_evaluation *e, uint32_t k)
+{
+    TN_ASSERT(k < TN_TASKS_MAX);
+    return k == 0 ? e->metrics : e->tasks.of[k];
+}
+
+double tn_evaluation_get(const tn_evaluation *e, const tn_run *run, const char *monitor)
+{
+    return tn_task_results_get(&e->tasks, run, e->metrics, monitor);
 }
 
 /* One slot whose values get metrics of their own, and room for its signs. */
@@ -123,6 +135,7 @@ tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err)
     }
     opts.sampling = j->sampling;
     TN_TRY(tn_metrics_new(&j->out->metrics, &opts, err));
+    TN_TRY(tn_task_results_begin(&j->out->tasks, j->run, opts, err));
     return make_slices(j, err);
 }
 
@@ -164,7 +177,7 @@ tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores,
     tn_scored rows = {.n = batch->rows,
                       .logit = scores->logit,
                       .label = batch->label,
-                      .weight = batch->weight,
+                      .weight = batch->task != NULL ? batch->task[0].weight : batch->weight,
                       .group = batch->group};
     if (j->request->calibration != NULL) {
         TN_TRY(judged ? tn_metrics_add(j->out->raw, &rows, err) : TN_OK);
@@ -174,6 +187,7 @@ tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores,
     if (judged) {
         TN_TRY(tn_metrics_add(j->out->metrics, &rows, err));
         TN_TRY(add_slices(j, batch, &rows, err));
+        TN_TRY(tn_task_results_add(&j->out->tasks, j->run, batch, scores->task, err));
     }
     if (j->request->sink != NULL) {
         TN_TRY(j->request->sink(j->request->sink_arg, &served, err));
@@ -246,7 +260,8 @@ static tn_unknown_keys sum_keys(const tn_schema *schema, const key_count *slot)
     return all;
 }
 
-static tn_status judge(tn_worker *w, tn_score_collector *j, tn_step *step, tn_error *err)
+static tn_status judge(tn_worker *w, tn_score_collector *j, tn_task_gather *tasks, tn_step *step,
+                       tn_error *err)
 {
     const float *logit = NULL;
     if (j->request->feed != NULL) {
@@ -257,7 +272,8 @@ static tn_status judge(tn_worker *w, tn_score_collector *j, tn_step *step, tn_er
     const tn_scores scores = {.batch = step->batch,
                               .logit = logit,
                               .unknown = step->unknown_slots,
-                              .graph = w->eval_graph};
+                              .graph = w->eval_graph,
+                              .task = tn_task_gather_scores(tasks, step->batch->rows)};
     tn_status status = tn_score_collector_add(j, &scores, err);
     tn_span_end(w->lane);
     return status;
@@ -302,15 +318,19 @@ static tn_status run_through(tn_worker *w, tn_score_collector *j, tn_step_prefet
 {
     tn_step *step = NULL;
     key_count *slot = NULL;
+    tn_task_gather *tasks = NULL;
     const tn_schema *schema = w->plan->schema;
     tn_status status = TN_ALLOC(slot, schema->n_slots, "counts of keys", err);
+    if (status == TN_OK) {
+        status = tn_task_gather_new(&tasks, w, w->plan->run->eval.batch, err);
+    }
     if (status == TN_OK) {
         status = tn_step_prefetch_watch(feeder, j->request->stop, err);
     }
     uint64_t batches = 0;
     uint64_t left = share_of_rows(w, j->request);
     while (status == TN_OK && left > 0 && (status = next_step(w, feeder, &step, err)) == TN_OK) {
-        status = judge(w, j, step, err);
+        status = judge(w, j, tasks, step, err);
         left -= step->batch->rows < left ? step->batch->rows : left;
         if (status == TN_OK) {
             count_keys(step, schema->n_slots, slot);
@@ -323,6 +343,7 @@ static tn_status run_through(tn_worker *w, tn_score_collector *j, tn_step_prefet
         j->out->keys = sum_keys(schema, slot);
     }
     tn_free(slot);
+    tn_task_gather_free(tasks);
     return end_of(j, status, err);
 }
 

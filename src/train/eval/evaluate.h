@@ -8,6 +8,7 @@
 
 #include "io/read/reader.h"
 #include "metrics/metrics.h"
+#include "train/eval/task_results.h"
 
 #include <stdatomic.h>
 
@@ -33,7 +34,8 @@ typedef struct tn_scores {
         *unknown;          /* slots of a row that hold keys, but none with a row; NULL: 0 of all */
     const tn_graph *graph; /* to fetch other nodes by name; NULL: there is none */
     uint32_t first;        /* row of the graph that is the batch's first */
-    const tn_fetched *fetched; /* NULL: in the graph */
+    const tn_fetched *fetched;  /* NULL: in the graph */
+    const tn_task_scores *task; /* scores of each task; NULL: there is one label */
 } tn_scores;
 
 /* Receives every score: predictions, fetched nodes. A status other than TN_OK ends the pass. */
@@ -48,8 +50,9 @@ typedef struct tn_unknown_keys {
 } tn_unknown_keys;
 
 typedef struct tn_evaluation {
-    tn_metrics *metrics; /* owned; NULL: only scores were wanted */
-    tn_metrics *raw;     /* owned; coarse ones of the scores before the request's calibration; NULL:
+    tn_metrics *metrics;   /* owned; NULL: only scores were wanted */
+    tn_task_results tasks; /* metrics of further tasks; owned */
+    tn_metrics *raw; /* owned; coarse ones of the scores before the request's calibration; NULL:
                             it has none */
     const char *calibrated_by; /* platt, isotonic: that, or the one of an export; NULL: none */
     tn_slices **slices;        /* owned; one per eval.slices */
@@ -88,6 +91,11 @@ tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,
                              const tn_eval_request *request, tn_evaluation *out,
                              tn_error *err) TN_MUST_USE;
 void tn_evaluation_done(tn_evaluation *e);
+
+/* The metrics of a task, of one label k = 0; NULL: there are none. */
+const tn_metrics *tn_evaluation_task(const tn_evaluation *e, uint32_t k);
+/* As tn_task_results_get. */
+double tn_evaluation_get(const tn_evaluation *e, const tn_run *run, const char *monitor);
 
 /* Metrics as this run wants them. */
 tn_metrics_opts tn_metrics_opts_of(const tn_run *run);

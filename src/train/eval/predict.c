@@ -10,6 +10,7 @@
 #include "io/schema/schema.h"
 #include "io/source/remote.h"
 #include "train/eval/sign_text.h"
+#include "train/eval/task_predictions.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ struct tn_predictions {
     tn_output_with with;
     double shift;
     tn_target target;
+    const tn_tasks *tasks;    /* NULL: one label */
     const tn_schema *grouped; /* schema whose groups are written; NULL: none */
     bool stream;              /* one output for all sources */
     uint32_t n_sources;       /* begun so far */
@@ -33,10 +35,11 @@ struct tn_predictions {
     tn_text text;
 };
 
-void tn_prediction_head(tn_text *out, tn_target target, bool grouped)
+void tn_prediction_head(tn_text *out, tn_target target, const tn_tasks *tasks, bool grouped)
 {
     static const char *const columns[TN_TARGETS] = {"logit\tpctr", "score", "prediction", "score"};
     tn_text_addf(out, "id\tlabel\tweight\t%s", columns[target]);
+    tn_task_prediction_head(out, tasks);
     tn_text_adds(out, grouped ? "\tgroup\n" : "\n");
 }
 
@@ -159,6 +162,7 @@ tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *o
     p->with = (tn_output_with){.inputs = opts->inputs, .tell = true, .stop = opts->stop};
     p->shift = tn_ln(opts->sampling);
     p->target = opts->schema != NULL ? opts->schema->data->target : TN_TARGET_CLICK;
+    p->tasks = opts->schema != NULL ? opts->schema->data->tasks : NULL;
     bool grouped = opts->schema != NULL && opts->schema->data->group != NULL;
     p->grouped = grouped ? opts->schema : NULL;
     tn_status status = open_remote(p, opts->secrets, err);
@@ -239,7 +243,7 @@ static tn_status begin(tn_predictions *p, tn_error *err)
     p->stream = p->stream || tn_output_is_stream(o);
     TN_ASSERT(p->n < p->capacity);
     p->output[p->n++] = o;
-    tn_prediction_head(&p->text, p->target, p->grouped != NULL);
+    tn_prediction_head(&p->text, p->target, p->tasks, p->grouped != NULL);
     return flush(p, err);
 }
 
@@ -268,6 +272,7 @@ tn_status tn_predictions_sink(void *predictions, const tn_scores *scores, tn_err
             status = status == TN_OK ? turn_to(p, batch->source[r], err) : status;
         }
         add_line(&p->text, p->target, batch, r, (double)scores->logit[r] + p->shift);
+        tn_task_prediction_line(&p->text, p->tasks, scores, r);
         if (p->grouped != NULL) {
             add_group(&p->text, p->grouped, batch, r);
         }

@@ -5,8 +5,8 @@
  *     0:4096  0      1       ..                                   no record id: source:byte offset
  *
  * Targets (base/keys/target.h) other than clicks have one column in place of logit and pctr:
- * `prediction` of numbers, else `score`. With data.group a column `group` comes last: the number,
- * or the 16 hex digits of a word's hash.
+ * `prediction` of numbers, else `score`. Those of further tasks follow (task_predictions.h). With
+ * data.group a column `group` comes last: the number, or the 16 hex digits of a word's hash.
  *
  * A path may be a URI that is written to (io/source/remote.h): then files are written below
  * $TMPDIR, else /tmp, into tnet-<uid>, and sent when all are complete.
@@ -26,7 +26,7 @@
 void tn_record_id(const tn_batch *batch, uint32_t row, tn_text *out);
 
 /* Append the first line, and one line for each row of a batch, by its scores. */
-void tn_prediction_head(tn_text *out, tn_target target, bool grouped);
+void tn_prediction_head(tn_text *out, tn_target target, const tn_tasks *tasks, bool grouped);
 void tn_prediction_lines(tn_text *out, const tn_schema *schema, const tn_batch *batch,
                          const float *logit);
 

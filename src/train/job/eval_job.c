@@ -15,6 +15,7 @@
 #include "train/begin/import.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
+#include "train/config/run_tasks.h"
 #include "train/eval/evaluate.h"
 #include "train/eval/importance.h"
 #include "train/eval/node_files.h"
@@ -590,6 +591,17 @@ static tn_status check_importance(const tn_eval_job *j, tn_error *err)
                : TN_OK;
 }
 
+/* Refuses what takes one score, where the run has several. */
+static tn_status check_tasks(const tn_setup *s, const tn_eval_job_opts *o, tn_error *err)
+{
+    const char *const refused = o->export != NULL                ? "'--export'"
+                                : o->compare != NULL             ? "'--compare'"
+                                : o->method != TN_CALIBRATE_NONE ? "'--calibrate'"
+                                : o->sink != NULL                ? "a prediction"
+                                                                 : NULL;
+    return refused != NULL ? tn_tasks_refuse(&s->run, refused, err) : TN_OK;
+}
+
 /* Refuses options, and days that are not there. */
 static tn_status check(tn_eval_job *j, tn_error *err)
 {
@@ -598,6 +610,7 @@ static tn_status check(tn_eval_job *j, tn_error *err)
     if (s->peers > 1 || s->run.cluster.size > 1) {
         TN_TRY(check_group(o, err));
     }
+    TN_TRY(check_tasks(s, o, err));
     if (o->fetch.n > 0 && j->fetch.n == 0) {
         return tn_fail(err, TN_E_USAGE, "'--fetch' names no node");
     }

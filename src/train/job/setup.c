@@ -20,6 +20,7 @@
 #include "train/config/meaning.h"
 #include "train/config/run_bind.h"
 #include "train/config/run_loss.h"
+#include "train/config/run_tasks.h"
 #include "train/group/ranks.h"
 #include "train/run/day_plan.h"
 
@@ -96,10 +97,18 @@ static const char *const not_kept[] = {
     "train",   "checkpoint", "cluster", "compute",   "log",   NULL,
 };
 
+/* A run of one label says nothing of tasks, as ever. */
 static const char *print_text(const tn_setup *s, const char *const *without)
 {
     tn_text text = {0};
-    const tn_print_opts print = {.without = without};
+    uint32_t n = 0;
+    while (without[n] != NULL) {
+        n++;
+    }
+    const char **all = TN_NEW_ARRAY(s->arena, const char *, n + 2);
+    memcpy(all, without, n * sizeof *all);
+    all[n] = tn_tree_is_null(s->run.tasks) ? "tasks" : NULL;
+    const tn_print_opts print = {.without = all};
     tn_fields_print(&text, tn_run_fields, s->tree, &print);
     const char *copy = tn_tree_text(s->arena, tn_text_str(&text), text.size);
     tn_text_done(&text);
@@ -200,6 +209,7 @@ tn_status tn_setup_load(tn_setup *s, const tn_setup_in *from, tn_error *err)
         .model = tn_model_preset,
         .list = tn_model_list_presets,
         .loss = tn_loss_defaults,
+        .spread = tn_tasks_spread,
     };
     tn_config_in in = {
         .fields = tn_run_fields,

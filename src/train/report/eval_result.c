@@ -3,9 +3,12 @@
 
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
+#include "config/tree.h"
 #include "io/schema/schema.h"
 #include "train/config/run.h"
 #include "train/config/run_loss.h"
+#include "train/config/run_tasks.h"
 #include "train/report/text_tables.h"
 
 #include <inttypes.h>
@@ -161,6 +164,24 @@ void tn_eval_result_calibrated_json(const tn_evaluation *e, tn_text *out)
     }
 }
 
+void tn_eval_result_tasks_json(const tn_run *run, const tn_evaluation *e, tn_text *out)
+{
+    const tn_strs usual = {
+        8, (const char *const[]){"auc", "logloss", "copc", "ctr", "pctr", "ne", "rmse", "mae"}};
+    const tn_tasks *tasks = tn_run_tasks_of(run);
+    for (uint32_t k = 0; k < tasks->n; k++) {
+        const tn_metrics *m = tn_evaluation_task(e, k);
+        if (m == NULL) {
+            continue;
+        }
+        const tn_strs more = tn_task_metric_names(run, k);
+        tn_json_open_key(out, tasks->task[k].name, '{');
+        tn_json_u64(out, "rows", tn_metrics_rows(m));
+        tn_journal_metrics(out, m, &usual, &more);
+        tn_json_close(out, '}');
+    }
+}
+
 static void calibration_text(const tn_eval_result *f, tn_text *out)
 {
     const tn_calibrate *c = f->calibrate;
@@ -264,6 +285,35 @@ static void interval_line(const char *how, const tn_interval *i, tn_text *out)
     }
 }
 
+void tn_eval_result_columns(const tn_run *run, const char *data, const tn_evaluation *e,
+                            tn_arena *names, tn_result *results, uint32_t *n)
+{
+    const tn_tasks *tasks = tn_run_tasks_of(run);
+    if (tasks->n == 0) {
+        results[(*n)++] = (tn_result){data, e->metrics};
+        return;
+    }
+    for (uint32_t k = 0; k < tasks->n && *n < TN_RESULTS_MAX; k++) {
+        tn_text name = {0};
+        tn_text_addf(&name, "%s.%s", data, tasks->task[k].name);
+        results[(*n)++] = (tn_result){tn_tree_text(names, tn_text_str(&name), name.size),
+                                      tn_evaluation_task(e, k)};
+        tn_text_done(&name);
+    }
+}
+
+static void put_table(const tn_eval_result *f, tn_text *out)
+{
+    const char *room[TN_METRIC_NAMES_MAX];
+    tn_arena *names = tn_arena_new(1 << 10);
+    tn_result results[TN_RESULTS_MAX];
+    uint32_t n = 0;
+    const tn_strs metrics = tn_all_metric_names(f->run, room);
+    tn_eval_result_columns(f->run, f->data, f->result, names, results, &n);
+    tn_results_text(results, n, &metrics, out);
+    tn_arena_free(names);
+}
+
 tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *err)
 {
     const tn_evaluation *e = f->result;
@@ -271,8 +321,7 @@ tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *e
         tn_text_addf(out, "%llu rows without labels\n", (unsigned long long)e->counts.records);
         return TN_OK;
     }
-    tn_result result = {f->data, e->metrics};
-    tn_results_text(&result, 1, &f->run->eval.metrics, out);
+    put_table(f, out);
     if (e->calibrated_by != NULL) {
         tn_eval_result_calibrated(e, out);
         tn_text_addc(out, '\n');
@@ -332,6 +381,7 @@ tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *ou
     tn_journal_loss(out, tn_run_loss_value(f->run, m), f->run->run.deterministic);
     tn_journal_metrics(out, m, &usual, &f->run->eval.metrics);
     tn_eval_result_calibrated_json(f->result, out);
+    tn_eval_result_tasks_json(f->run, f->result, out);
     tn_json_open_key(out, "slices", '{');
     for (uint32_t i = 0; i < f->result->n_slices; i++) {
         TN_TRY(add_slices(f, i, out, err));

@@ -47,6 +47,15 @@ void tn_eval_result_interval(tn_text *out, const char *name, const tn_interval *
 tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
 tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
 
+/* Adds what was scored as columns of a table of metrics, one for each task; `names` keeps the texts
+ * of the headings. */
+void tn_eval_result_columns(const tn_run *run, const char *data, const tn_evaluation *e,
+                            tn_arena *names, tn_result *results, uint32_t *n);
+
+/* Appends what an evaluation found of each task, as members of its JSON object: "buy":{"auc":..};
+ * nothing where there is one label. */
+void tn_eval_result_tasks_json(const tn_run *run, const tn_evaluation *e, tn_text *out);
+
 /* The members of an `eval` record of metrics.jsonl; of `f`: data, run, result and words. */
 tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *out,
                                  tn_error *err) TN_MUST_USE;

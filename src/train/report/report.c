@@ -15,6 +15,7 @@
 #include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/config/run_loss.h"
+#include "train/config/run_tasks.h"
 #include "train/report/eval_result.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/progress.h"
@@ -284,19 +285,43 @@ tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *e
 
 /* ---- between steps ---- */
 
+/* Appends the metrics of a task that judge it. */
+static void put_metrics(const tn_report *r, const tn_report_eval *e, uint32_t k, tn_text *line)
+{
+    const tn_strs names = tn_task_metric_names(r->run, k);
+    const tn_metrics *m = tn_evaluation_task(e->result, k);
+    for (uint32_t i = 0; i < names.n && m != NULL; i++) {
+        const char *name = names.item[i];
+        double value = tn_metrics_get(m, name);
+        if (!tn_metric_fits(name, tn_metrics_target(m))) {
+            continue;
+        }
+        if (isnan(value)) {
+            tn_text_addf(line, "  %s n/a", name);
+        } else {
+            tn_text_addf(line, "  %s %.5f", name, value);
+        }
+    }
+}
+
+/* A line for each further task. */
+static void show_tasks(const tn_report *r, const tn_report_eval *e)
+{
+    const tn_tasks *tasks = tn_run_tasks_of(r->run);
+    for (uint32_t k = 1; k < tasks->n; k++) {
+        tn_text line = {0};
+        tn_text_addf(&line, "%s.%s:", e->data, tasks->task[k].name);
+        put_metrics(r, e, k, &line);
+        show(r, tn_text_str(&line));
+        tn_text_done(&line);
+    }
+}
+
 static void show_eval(const tn_report *r, const tn_report_eval *e)
 {
     tn_text line = {0};
     tn_text_addf(&line, "%s after step %llu:", e->data, (unsigned long long)e->step);
-    for (uint32_t i = 0; i < r->run->eval.metrics.n; i++) {
-        const char *name = r->run->eval.metrics.item[i];
-        double value = tn_metrics_get(e->result->metrics, name);
-        if (isnan(value)) {
-            tn_text_addf(&line, "  %s n/a", name);
-        } else {
-            tn_text_addf(&line, "  %s %.5f", name, value);
-        }
-    }
+    put_metrics(r, e, 0, &line);
     tn_text_addf(&line, "  (%llu rows, %.1f s)%s",
                  (unsigned long long)tn_metrics_rows(e->result->metrics), e->result->seconds,
                  e->best ? "  best so far" : "");
@@ -304,6 +329,7 @@ static void show_eval(const tn_report *r, const tn_report_eval *e)
     tn_eval_result_calibrated(e->result, &line);
     show(r, tn_text_str(&line));
     tn_text_done(&line);
+    show_tasks(r, e);
 }
 
 tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *err)
@@ -560,6 +586,7 @@ static void add_metrics(const tn_report *r, const char *key, const tn_evaluation
     tn_json_count(t, "rows", tn_metrics_rows(m));
     tn_journal_metrics(t, m, &usual, &r->run->eval.metrics);
     tn_eval_result_calibrated_json(e, t);
+    tn_eval_result_tasks_json(r->run, e, t);
     tn_json_close(t, '}');
 }
 

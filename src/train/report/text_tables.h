@@ -39,7 +39,7 @@ void tn_sheet_metric(tn_sheet *s, double value);   /* the same; NAN: n/a */
  * word; n/a is null. */
 void tn_sheet_end(tn_sheet *s, const char *key, tn_text *out);
 
-enum { TN_RESULTS_MAX = 8 };
+enum { TN_RESULTS_MAX = 32 };
 
 typedef struct tn_result {
     const char *data; /* heading: valid, test */

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 bool tn_early_stopping_is_over(const tn_train_opts *opts, const tn_early_stopping_state *s)
 {
@@ -21,7 +22,8 @@ bool tn_early_stopping_is_over(const tn_train_opts *opts, const tn_early_stoppin
 static bool beats(const tn_train_opts *opts, const tn_evaluated *what, bool seen, double earlier)
 {
     const double delta = opts->stop.min_delta;
-    const tn_metric_best best = tn_metric_find(what->monitor)->best;
+    const char *dot = strrchr(what->monitor, '.'); /* after the task, if there are several */
+    const tn_metric_best best = tn_metric_find(dot != NULL ? dot + 1 : what->monitor)->best;
     TN_ASSERT(best != TN_BEST_NONE); /* refused with the configuration */
     if (best == TN_BEST_NEAREST_ONE) {
         return !seen || fabs(what->value - 1) < fabs(earlier - 1) - delta;
@@ -85,13 +87,12 @@ static tn_status judge_scores(void *self, tn_run_now *now, tn_error *err)
 {
     watcher *w = self;
     (void)err;
-    const tn_metrics *m = now->out->valid.metrics;
     const char *monitor = now->state->kept.patience.monitor;
     const uint64_t step = now->worker->steps;
     w->verdict = (tn_verdict){0};
     if (monitor != NULL) {
-        const bool one = tn_metrics_one_class(m) != NULL;
-        const tn_evaluated what = {monitor, one ? (double)NAN : tn_metrics_get(m, monitor), step,
+        const double value = tn_evaluation_get(&now->out->valid, now->run, monitor);
+        const tn_evaluated what = {monitor, value, step,
                                    tn_timetable_is_early(now->timetable, step)};
         w->verdict = tn_early_stopping_add(&now->run->train, &now->state->kept.patience, &what);
     }

@@ -10,6 +10,7 @@
 #include "ps/optim/optim.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
+#include "train/config/run_tasks.h"
 #include "train/eval/evaluate.h"
 #include "train/report/report.h"
 #include "train/step/model_plan.h"
@@ -296,6 +297,22 @@ bool tn_epoch_is_fresh(const tn_epoch *e)
     return e->w->steps == 0 && e->state->samples == 0 && !e->state->kept.begun;
 }
 
+/* Gives a share the mean among the clicks of the task that it is a share of. */
+static void set_task_priors(tn_worker *w, const tn_prior *prior)
+{
+    const tn_tasks *tasks = tn_run_tasks_of(w->plan->run);
+    double mean[TN_TASKS_MAX];
+    for (uint32_t k = 0; k < tasks->n; k++) {
+        const uint32_t of = tasks->task[k].of;
+        const tn_prior_sum *own = &prior->task[k];
+        const double rate = own->clicks / own->weight; /* 0 / 0: not known */
+        const double clicks =
+            of != TN_NO_TASK ? prior->task[of].clicks / prior->task[of].weight : 1;
+        mean[k] = of != TN_NO_TASK ? rate / clicks : rate;
+    }
+    tn_worker_set_task_priors(w, mean);
+}
+
 static tn_status set_prior(tn_epoch *e, tn_error *err)
 {
     tn_worker *w = e->w;
@@ -310,6 +327,7 @@ static tn_status set_prior(tn_epoch *e, tn_error *err)
     TN_TRY(status);
     if (prior.weight > 0) { /* else no rank has rows, as it will find */
         tn_worker_set_prior(w, prior.clicks / prior.weight);
+        set_task_priors(w, &prior);
     }
     return TN_OK;
 }
@@ -322,12 +340,24 @@ tn_status tn_epoch_begin_steps(tn_epoch *e, tn_error *err)
     return tn_step_loop_new(&e->steps, e->w, e->data, err);
 }
 
+/* Counts what a batch holds of each task. */
+static void count_tasks(tn_epoch *e, const tn_batch *batch)
+{
+    const uint32_t n = tn_run_tasks_of(e->run)->n;
+    for (uint32_t k = 0; k < n; k++) {
+        e->tasks.task[k].rows += batch->task[k].counted;
+        e->tasks.task[k].clicks += batch->task[k].clicks;
+    }
+    e->tasks.contradictions += batch->contradictions;
+}
+
 void tn_epoch_note(tn_epoch *e, const tn_step_turn *turn)
 {
     if (turn->step != NULL) {
         const tn_batch *batch = turn->step->batch;
         e->state->progress = batch->progress;
         e->state->progress.records += e->returned;
+        count_tasks(e, batch);
         if (e->dealer.ops != NULL) {
             e->dealer.ops->note(e->dealer.self, &batch->progress, tn_clock_ns());
         }

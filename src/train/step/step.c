@@ -320,8 +320,19 @@ static void post_scores(scoring *x, const tn_batch *batch)
     x->rows = (tn_scored){.n = batch->rows,
                           .logit = x->w->train_logit->val,
                           .label = batch->label,
-                          .weight = batch->weight};
+                          .weight = batch->task != NULL ? batch->task[0].weight : batch->weight};
     tn_team_post(x->w->team, add_scores, x);
+}
+
+/* Labels and factors of all tasks, in `task`; NULL: there is one label. */
+static const tn_feed_task *feed_tasks(const tn_batch *batch, const tn_model_plan *plan,
+                                      tn_feed_task task[TN_TASKS_MAX])
+{
+    const uint32_t n = tn_tasks_count(plan->schema->data->tasks);
+    for (uint32_t k = 0; k < n && batch->task != NULL; k++) {
+        task[k] = (tn_feed_task){batch->task[k].label, batch->task[k].factor};
+    }
+    return batch->task != NULL ? task : NULL;
 }
 
 /* Gradients go to s->grads and the worker's params; *loss: sum of w_i l_i over W. Scores are
@@ -331,7 +342,9 @@ static tn_status compute(tn_worker *w, tn_step *s, const tn_joint_batch *joint, 
 {
     tn_sparse sparse = sparse_of(s, true);
     tn_graph_feed feed = feed_of(w, s, &sparse, true);
+    tn_feed_task task[TN_TASKS_MAX];
     statistics x = {.w = w};
+    feed.task = feed_tasks(s->batch, w->plan, task);
     place_in_joint(&x, joint, &feed);
     tn_span_begin(w->lane, TN_PHASE_FORWARD);
     tn_forward(w->train_graph, &feed);

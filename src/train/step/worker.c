@@ -12,6 +12,7 @@
 #include "models/layerlist.h"
 #include "nn/graph/params.h"
 #include "nn/layer/layers.h"
+#include "nn/loss/joint_loss.h"
 #include "nn/loss/loss.h"
 #include "nn/op/ops.h"
 #include "nn/passes/finish.h"
@@ -20,10 +21,32 @@
 #include "ps/table/table.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
+#include "train/config/run_tasks.h"
 #include "train/step/model_plan.h"
 
 #include <math.h>
 #include <string.h>
+
+/* The loss of each task, and their sum; of one label its loss. */
+static tn_node *write_loss(tn_graph *g, const tn_run *run, const tn_list_graph *made)
+{
+    const uint32_t n = made->n_outputs;
+    const tn_tasks *tasks = tn_run_tasks_of(run);
+    TN_ASSERT(n == tn_tasks_count(tasks));
+    tn_node *part[TN_TASKS_MAX] = {NULL};
+    tn_joint_loss_attr joint = {{0}};
+    for (uint32_t k = 0; k < n; k++) {
+        const tn_variant *loss = tn_run_task_loss(run, k);
+        char name[TN_LAYER_NAME_MAX];
+        const char *suffix = n > 1 ? tasks->task[k].name : "";
+        (void)snprintf(name, sizeof name, n > 1 ? "loss.%s" : "loss%s", suffix);
+        part[k] =
+            tn_apply(g, &tn_loss_of(loss)->op, name, TN_IN(made->output[k].logit), loss->opts);
+        tn_node_set_task(part[k], k);
+        joint.weight[k] = n > 1 ? tasks->task[k].weight : 1;
+    }
+    return n > 1 ? tn_apply(g, &tn_op_joint_loss, "loss", part, n, &joint) : part[0];
+}
 
 /* One graph from the list of layers; *loss stays NULL when it only scores. */
 static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binder *b,
@@ -38,11 +61,33 @@ static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binde
     }
     wanted->logit = made.logit;
     w->output_bias = made.output_bias;
+    for (uint32_t k = 0; k < made.n_outputs && made.n_outputs > 1; k++) {
+        const tn_task_output *o = &made.output[k];
+        w->task[k] = (tn_worker_task){.score = o->logit, .given = o->given, .bias = o->bias};
+    }
     if (training) {
-        const tn_variant *loss = &p->run->loss;
-        wanted->loss = tn_apply(g, &tn_loss_of(loss)->op, "loss", TN_IN(made.logit), loss->opts);
+        wanted->loss = write_loss(g, p->run, &made);
     }
     return true;
+}
+
+/* Keeps the scores of all tasks, beside the nodes that are fetched. `name` holds them all. */
+static void keep_scores(const tn_worker *w, const char **name, tn_wanted *wanted)
+{
+    const uint32_t n = tn_tasks_count(tn_run_tasks_of(w->plan->run));
+    uint32_t n_names = 0;
+    for (uint32_t i = 0; i < wanted->n_fetch; i++) {
+        name[n_names++] = wanted->fetch[i];
+    }
+    for (uint32_t k = 0; k < n && n > 1; k++) {
+        TN_ASSERT(w->task[k].score != NULL);
+        name[n_names++] = w->task[k].score->name;
+        if (w->task[k].given != NULL) {
+            name[n_names++] = w->task[k].given->name;
+        }
+    }
+    wanted->fetch = name;
+    wanted->n_fetch = n_names;
 }
 
 static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *opts,
@@ -70,6 +115,11 @@ static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *o
     }
     if (!write_graph(w, g, training, b, &wanted)) {
         return tn_diag_check(b->diag, err);
+    }
+    if (!training) {
+        const char **name =
+            TN_NEW_ARRAY(b->arena, const char *, wanted.n_fetch + 2 * (size_t)TN_TASKS_MAX);
+        keep_scores(w, name, &wanted);
     }
     TN_TRY(tn_graph_finish(g, &wanted, err));
     if (training) {
@@ -241,12 +291,12 @@ void tn_worker_keep_own(tn_worker *w)
     }
 }
 
-static void set_bias(tn_worker *w, double value)
+static void set_bias(tn_worker *w, const char *name, double value)
 {
-    if (w->output_bias == NULL) {
+    if (name == NULL) {
         return;
     }
-    const tn_param_slice *bias = tn_params_find(w->params, w->output_bias);
+    const tn_param_slice *bias = tn_params_find(w->params, name);
     TN_ASSERT(bias != NULL);
     tn_params_weights(w->params)[bias->at] = (float)value;
     tn_worker_keep_own(w);
@@ -258,18 +308,35 @@ tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err)
     if (tn_read_f64(number, strlen(number), &value) != TN_NUM_OK) {
         return tn_fail(err, TN_E_CONFIG, "model.bias_init is '%s', not prior or a number", number);
     }
-    set_bias(w, value);
+    set_bias(w, w->output_bias, value);
+    for (uint32_t k = 1; k < TN_TASKS_MAX; k++) {
+        set_bias(w, w->task[k].bias, value);
+    }
     return TN_OK;
+}
+
+static void set_prior(tn_worker *w, const char *bias, tn_target target, double mean)
+{
+    const double least = 1e-6;
+    if (target == TN_TARGET_CLICK) {
+        const double p = fmin(fmax(mean, least), 1 - least);
+        set_bias(w, bias, tn_ln(p / (1 - p)));
+    } else if (target == TN_TARGET_NUMBER) {
+        set_bias(w, bias, mean);
+    }
 }
 
 void tn_worker_set_prior(tn_worker *w, double mean)
 {
-    const double least = 1e-6;
-    const tn_target target = w->plan->schema->data->target;
-    if (target == TN_TARGET_CLICK) {
-        const double p = fmin(fmax(mean, least), 1 - least);
-        set_bias(w, tn_ln(p / (1 - p)));
-    } else if (target == TN_TARGET_NUMBER) {
-        set_bias(w, mean);
+    set_prior(w, w->output_bias, w->plan->schema->data->target, mean);
+}
+
+void tn_worker_set_task_priors(tn_worker *w, const double *mean)
+{
+    const tn_tasks *tasks = tn_run_tasks_of(w->plan->run);
+    for (uint32_t k = 0; k < tasks->n; k++) {
+        if (!isnan(mean[k])) {
+            set_prior(w, w->task[k].bias, tasks->task[k].target, mean[k]);
+        }
     }
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/core/arena.h"
+#include "base/keys/tasks.h"
 #include "config/values.h"
 #include "ps/shard/client.h"
 #include "ps/shard/ownership.h"
@@ -28,6 +29,13 @@ typedef struct tn_peek {
     void *self;
 } tn_peek;
 
+/* The scores of a task of several, which the evaluation graph keeps. */
+typedef struct tn_worker_task {
+    const tn_node *score;
+    const tn_node *given; /* score given a click of the task that it is a share of; NULL: none */
+    const char *bias;     /* parameter that shifts the latter, or the former; NULL: none */
+} tn_worker_task;
+
 typedef struct tn_worker {
     const tn_model_plan *plan;
     tn_team *team;
@@ -36,25 +44,26 @@ typedef struct tn_worker {
     tn_graph *eval_graph;
     tn_node *train_logit;
     tn_node *eval_logit;
-    const char *output_bias; /* parameter that shifts the logit; NULL: none */
-    uint32_t rank;           /* among the peers; 0 when alone */
-    tn_shares *shares;       /* parts of the model of each peer */
-    tn_shard shard;          /* the part of this one; owns table and dense */
-    float *own;              /* weights of its range; NULL when alone: those of params */
-    tn_client client;        /* its servers: of the whole model when alone; among peers lent, and
+    const char *output_bias;           /* parameter that shifts the logit; NULL: none */
+    tn_worker_task task[TN_TASKS_MAX]; /* one for each of several tasks, else empty */
+    uint32_t rank;                     /* among the peers; 0 when alone */
+    tn_shares *shares;                 /* parts of the model of each peer */
+    tn_shard shard;                    /* the part of this one; owns table and dense */
+    float *own;                        /* weights of its range; NULL when alone: those of params */
+    tn_client client;       /* its servers: of the whole model when alone; among peers lent, and
                                 none before they have begun */
-    tn_peek peek;            /* rows of all owners; of the shard until a group has begun */
-    tn_metrics *metrics[2];  /* get batches as they are learned; lent; NULL: none */
-    uint64_t steps;          /* done */
-    uint64_t rows, scored;   /* examples of this process: learned, scored */
-    uint64_t keys, floats;   /* with them: different keys of batches, floats of their rows */
-    uint32_t day;            /* last_seen of rows that are touched now */
-    uint32_t loaded_day;     /* the same of the checkpoint that was read; 0: none was */
-    uint32_t data_day; /* the last argument of tn_worker_set_day: a day, or an hour; 0: none */
-    tn_strs train;     /* the data to learn from: data.train, or of the day that is learned */
-    tn_arena *days;    /* holds those; NULL: no run over days */
-    tn_trace *trace;   /* NULL: not recorded */
-    tn_lane *lane;     /* there, of the thread that the worker belongs to */
+    tn_peek peek;           /* rows of all owners; of the shard until a group has begun */
+    tn_metrics *metrics[2]; /* get batches as they are learned; lent; NULL: none */
+    uint64_t steps;         /* done */
+    uint64_t rows, scored;  /* examples of this process: learned, scored */
+    uint64_t keys, floats;  /* with them: different keys of batches, floats of their rows */
+    uint32_t day;           /* last_seen of rows that are touched now */
+    uint32_t loaded_day;    /* the same of the checkpoint that was read; 0: none was */
+    uint32_t data_day;      /* the last argument of tn_worker_set_day: a day, or an hour; 0: none */
+    tn_strs train;          /* the data to learn from: data.train, or of the day that is learned */
+    tn_arena *days;         /* holds those; NULL: no run over days */
+    tn_trace *trace;        /* NULL: not recorded */
+    tn_lane *lane;          /* there, of the thread that the worker belongs to */
 } tn_worker;
 
 typedef struct tn_worker_opts {
@@ -82,6 +91,9 @@ void tn_worker_keep_own(tn_worker *w);
  * mean)), the mean kept within [1e-6, 1 - 1e-6]; of numbers the mean; of other targets, whose
  * scores are around 0, nothing is done. */
 void tn_worker_set_prior(tn_worker *w, double mean);
+/* The same for each task; `mean` of its labels, of a share among the clicks of the task that it is
+ * a share of. NAN: not known. */
+void tn_worker_set_task_priors(tn_worker *w, const double *mean);
 
 /* The same from text: a number. TN_E_CONFIG when it is none. */
 tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err) TN_MUST_USE;

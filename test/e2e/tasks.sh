@@ -1,0 +1,154 @@
+#!/bin/sh
+# tasks.sh - several labels in one run: four models learn clicks, purchases given a click, likes and
+# seconds; figures, predictions and the monitor of each task; a section of one task is a run of one
+# label to the bit; the same bits from any format, on any number of threads, and after a kill; what
+# has one score says so.
+. "$(dirname "$0")/kit"
+cd "$dir"
+
+# part FILE SEED ROWS: a click by user and item; a purchase only with a click, by the item; likes, of
+# which half are not known; seconds where there is a click.
+part() {
+    awk -v seed="$2" -v rows="$3" '
+        function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307179586 * rand()) }
+        function coin(z) { return rand() < 1 / (1 + exp(-z)) }
+        BEGIN {
+            srand(7)
+            for (k = 0; k < 200; k++) { a[k] = normal(); b[k] = normal(); c[k] = normal() }
+            srand(seed)
+            print "click,buy,like,seconds,user,item"
+            for (n = 0; n < rows; n++) {
+                u = int(200 * rand())
+                i = int(200 * rand())
+                click = coin(-1 + a[u] + b[i])
+                buy = coin(-1 + c[i] + .6 * b[i])
+                like = coin(a[u])
+                print click "," click * buy "," (rand() < .5 ? "" : like) "," \
+                    (click ? sprintf("%.3f", 5 + 2 * c[i] + normal()) : "") "," u "," i
+            }
+        }' >"$1"
+}
+part train.csv 1 30000
+part valid.csv 2 8000
+cat >run.yaml <<END
+data: {format: csv, train: train.csv, valid: valid.csv}
+slots: [user, item]
+tasks:
+  click: {label: click}
+  buy: {label: buy, of: click}
+  like: {where: click, weight: 0.5, loss: focal}
+  watch: {label: seconds, loss: huber, where: click}
+model: {type: mmoe, experts: 3, expert: [32, 16], tower: [16]}
+train: {epochs: 3, batch: 256}
+log: {progress: false}
+END
+
+# figure RUN TASK METRIC: of data.valid in summary.json.
+figure() {
+    sed "s/.*\"valid\":{//; s/.*\"$2\":{//; s/}.*//" "$1/summary.json" | sed -n "s/.*\"$3\":\([-0-9.e]*\).*/\1/p"
+}
+within() {
+    awk -v x="$1" -v least="$2" -v most="$3" 'BEGIN { exit !(x != "" && x >= least && x <= most) }' || fail "$4 is '$1'"
+}
+
+# ---- every model learns each task ----
+
+for model in 'shared, hidden: [32], tower: [16]' 'esmm, tower: [32, 16]' 'mmoe, experts: 3, expert: [32, 16], gate: [8], tower: [16]' \
+    'ple, shared: 1, own: 2, layers: 2, expert: [32, 16], tower: [16]'; do
+    rm -rf run
+    expect 0 tnet-train run.yaml run.dir=run "model={type: $model}"
+    echo "tasks: $model: $(figure run click auc) $(figure run buy auc) $(figure run buy copc) $(figure run like auc) $(figure run watch rmse)"
+    within "$(figure run click auc)" .76 .83 "$model: auc of clicks"
+    within "$(figure run buy auc)" .78 .85 "$model: auc of purchases"
+    within "$(figure run buy copc)" .93 1.07 "$model: copc of purchases"
+    within "$(figure run like auc)" .65 .76 "$model: auc of likes"
+    within "$(figure run watch rmse)" .95 1.15 "$model: rmse of seconds"
+    tnet-train run.yaml "model={type: $model}" --print-graph >graph.yaml
+    { echo "include: [run.yaml]" && cat graph.yaml; } >again.yaml
+    expect 0 tnet-train run.yaml run.dir=first "model={type: $model}" train.max_steps=3 --fresh
+    expect 0 tnet-train again.yaml run.dir=second train.max_steps=3 --fresh
+    same_model first second
+    rm -rf first second
+done
+
+# ---- figures and predictions of each task ----
+
+rm -rf run
+expect 0 tnet-train run.yaml run.dir=run data.test=valid.csv eval.predictions=p.tsv train.stop.monitor=valid.buy.auc
+grep -q '^metric *valid.click *valid.buy *valid.like *valid.watch *test.click' out || fail "no columns of tasks: $(cat out)"
+grep -q '"best":{"name":"buy.auc","value":0.[78]' run/summary.json || fail "another metric was watched"
+[ "$(head -n 1 p.tsv)" = "$(printf 'id\tlabel\tweight\tlogit\tpctr\tbuy.label\tbuy.logit\tbuy.pctr\tbuy.given\tlike.label\tlike.logit\tlike.pctr\twatch.label\twatch.prediction')" ] ||
+    fail "head of predictions: $(head -n 1 p.tsv)"
+# P(buy) = P(click) P(buy | click) in each row; rates agree with the figures; a label that does not count is empty
+awk -F '\t' 'NR > 1 {
+        d = $8 - $5 * $9
+        if (d * d > 1e-12) { print "row " NR ": " $8 " is not " $5 " times " $9; exit 1 }
+        buys += $8
+        if (($2 == 0) != ($13 == "")) { print "row " NR ": seconds of " $2 " are " $13; exit 1 }
+    } END { printf "%.6f\n", buys / (NR - 1) > "rate" }' p.tsv || fail "predictions"
+within "$(cat rate)" "$(figure run buy pctr | awk '{ print $1 - 1e-5 }')" "$(figure run buy pctr | awk '{ print $1 + 1e-5 }')" "rate of predictions"
+expect 0 tnet-eval run --data valid.csv
+grep -q '^auc .* n/a' out || fail "tnet-eval: $(cat out)"
+expect 0 tnet-train run.yaml run.dir=default train.epochs=auto --fresh
+grep -q '"best":{"name":"tasks.ne"' default/summary.json || fail "the mean of the tasks is not watched: $(grep -o '"best".*' default/summary.json | head -c 100)"
+! sed -n "/\"kind\":\"eval\"/p" run/metrics.jsonl | grep -qv "\"buy\":{\"rows\":8000,\"auc\":" || fail "metrics.jsonl has no figures of a task"
+
+# ---- one task is a run of one label ----
+
+cat >one.yaml <<END
+data: {format: csv, train: train.csv, valid: valid.csv}
+slots: [user, item]
+model: {type: deepfm, hidden: [16]}
+train: {epochs: 1, batch: 256}
+END
+expect 0 tnet-train one.yaml run.dir=label data.label=click loss=focal
+expect 0 tnet-train one.yaml run.dir=task 'tasks={click: {loss: focal}}'
+same_model label task
+[ "$(sed -n 's/.*"auc":\([0-9.]*\).*/\1/p' label/summary.json)" = "$(sed -n 's/.*"auc":\([0-9.]*\).*/\1/p' task/summary.json)" ] || fail "one task has other figures"
+
+# ---- the same bits: threads, formats, a kill ----
+
+short="train.epochs=1 data.valid=~ eval.calibrate=none"
+# shellcheck disable=SC2086
+train() { expect 0 tnet-train run.yaml run.dir="$1" $short "$2" "$3"; }
+train a train.threads=1 data.readers=1
+train b train.threads=2 data.readers=2
+same_model a b
+cat >columns.yaml <<END
+data: {format: csv, train: train.csv, label: click}
+slots: [user, item, {name: buy, type: float, as: value}, {name: like, type: float, as: value}, {name: seconds, type: float, as: value}]
+END
+for format in jsonl tfrecord; do
+    expect 0 tnet-data convert columns.yaml --to train.$format "to.format=$format"
+    train "$format" "data.format=$format" "data.train=train.$format"
+    same_model a "$format"
+done
+draw
+expect 0 tnet-train run.yaml run.dir=whole train.epochs=2
+killed 3 600 tnet-train run.yaml run.dir=killed train.epochs=2 checkpoint.every=40steps
+for figure in "click auc" "buy logloss" "watch rmse"; do
+    # shellcheck disable=SC2086
+    [ "$(figure whole $figure)" = "$(figure killed $figure)" ] || fail "seed $seed: a run that was killed ends with another $figure"
+done
+
+# ---- what the labels show ----
+
+{ head -n 1 train.csv && printf '0,1,,,1,2\n1,0,,,3,4\n0,1,,,5,6\n'; } >odd.csv
+expect 0 tnet-train run.yaml run.dir=odd data.train=odd.csv data.valid=~ train.epochs=2
+[ "$(grep -c '2 rows of data.train have a click of a task without one of the task' err)" -eq 1 ] || fail "contradictions: $(cat err)"
+grep -q "task 'like' learns nothing: no row of data.train counts for it" err || fail "a task without rows: $(cat err)"
+expect 0 tnet-train run.yaml run.dir=none --fresh data.train=train.csv data.valid=~ train.epochs=1 tasks.buy.label='{column: buy, threshold: 9}'
+grep -q "task 'buy' learns nothing: no row of data.train has a click of it" err || fail "a task without clicks: $(cat err)"
+
+# ---- what has one score ----
+
+expect 3 tnet-export run
+says "'tasks' and an export do not go together"
+expect 3 tnet-eval run --calibrate platt
+says "'tasks' and '--calibrate' do not go together"
+expect 3 tnet-eval run --report page.html
+says "'tasks' and '--report' do not go together"
+expect 3 tnet-train run.yaml run.dir=x --fresh model=deepfm
+grep -q "the model has one output, and 'tasks' wants 4" err || fail "a model of one output: $(cat err)"
+expect 3 tnet-train run.yaml run.dir=x --fresh model=esmm tasks.buy.of=~
+grep -q "esmm multiplies probabilities, and no task says of which other it is a share" err || fail "esmm without a share: $(cat err)"
