@@ -53,6 +53,8 @@ docs:
 	@.ci/build $(tree) $(programs:%=tnet-%)
 	@build/$(tree)/tnet-train --print-config-doc >docs/config.md
 	@for p in $(programs); do build/$(tree)/tnet-$$p --man >docs/man/tnet-$$p.1 || exit; done
+	@docs/man/of-header src/serve/tnet.h >docs/man/tnet.3
+	@docs/man/of-header src/api/tnet_train.h >docs/man/tnet_train.3
 	@git --no-pager diff --stat -- docs
 
 way:

@@ -2,13 +2,25 @@
 #
 #   programs   tnet-*, manual pages, completions of bash, zsh and fish, the schema of configurations
 #   libraries  libtnet.so.1, and libtnet-train.so.1 where it is built
-#   devel      headers, names for the linker, libtnet.a, pkg-config files, the CMake package `tnet`
+#   devel      headers and their manual pages, names for the linker, libtnet.a, pkg-config files, the CMake package `tnet`
 #   python     both libraries once more in tnet/, for wheels alone: `cmake --install TREE --component python`
 #
 # Completions and the schema are what the programs print, so they are made when the programs are.
 option(TNET_DEBIAN "install what Debian packages hold: cmake/Packages.cmake" OFF)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+
+# tnet_install_page(PAGE LIST SECTION COMPONENT): a page of docs/man, packed as Debian has it; LIST gets what has to be made for it.
+function(tnet_install_page name list section component)
+  set(page ${PROJECT_SOURCE_DIR}/docs/man/${name}.${section})
+  if(TNET_DEBIAN)
+    set(packed ${CMAKE_BINARY_DIR}/debian/${name}.${section}.gz)
+    add_custom_command(OUTPUT ${packed} COMMAND gzip -9nc ${page} > ${packed} DEPENDS ${page} COMMENT "Packing ${name}.${section}")
+    set(page ${packed})
+    set(${list} ${${list}} ${packed} PARENT_SCOPE)
+  endif()
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${component})
+endfunction()
 
 # tnet_install_programs(tnet-train ..)
 function(tnet_install_programs)
@@ -26,18 +38,14 @@ function(tnet_install_programs)
     install(FILES ${to}/${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT programs)
     install(FILES ${to}/_${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${tnet_zsh} COMPONENT programs)
     install(FILES ${to}/${program}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT programs)
-    set(page ${PROJECT_SOURCE_DIR}/docs/man/${program}.1)
-    if(TNET_DEBIAN)
-      set(packed ${CMAKE_BINARY_DIR}/debian/${program}.1.gz)
-      add_custom_command(OUTPUT ${packed} COMMAND gzip -9nc ${page} > ${packed} DEPENDS ${page} COMMENT "Packing ${program}.1")
-      list(APPEND made ${packed})
-      set(page ${packed})
-    endif()
-    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT programs)
+    tnet_install_page(${program} made 1 programs)
   endforeach()
   add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/tnet.schema.json
     COMMAND ${print} ${CMAKE_BINARY_DIR}/tnet.schema.json $<TARGET_FILE:tnet-train> --schema
     DEPENDS tnet-train ${PROJECT_SOURCE_DIR}/cmake/print.cmake COMMENT "Printing the schema of configurations" VERBATIM)
+  foreach(header tnet tnet_train)
+    tnet_install_page(${header} made 3 devel)
+  endforeach()
   add_custom_target(tnet_completions ALL DEPENDS ${made})
   install(TARGETS ${ARGN} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
   install(FILES ${CMAKE_BINARY_DIR}/tnet.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tnet COMPONENT programs)

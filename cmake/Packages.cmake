@@ -34,6 +34,13 @@ tnet_debian(programs tnet SECTION science RECOMMENDS "${loaded}, libzmq5" SUMMAR
 if(EXISTS ${PROJECT_SOURCE_DIR}/python/tnet/__init__.py)
   tnet_debian(python3 python3-tnet SECTION python DEPENDS "python3 (>= 3.9), python3-numpy, libtnet1 (= ${version})" ARCHITECTURE all
     SUMMARY "models of click-through rates: Python package" TEXT "${about}\n\nThis package has the module tnet.")
+  file(STRINGS python/pyproject.toml summary REGEX "^description = ")
+  string(REGEX REPLACE "^description = \"(.*)\"$" "\\1" summary "${summary}")
+  file(WRITE ${CMAKE_BINARY_DIR}/debian/METADATA "Metadata-Version: 2.1\nName: tnet-ctr\nVersion: ${PROJECT_VERSION}\nSummary: ${summary}\n\
+License: Apache-2.0\nRequires-Python: >=3.9\nRequires-Dist: numpy\nProvides-Extra: sklearn\nRequires-Dist: scikit-learn>=1.6; extra == 'sklearn'\n")
+  file(WRITE ${CMAKE_BINARY_DIR}/debian/top_level.txt "tnet\n")
+  install(FILES ${CMAKE_BINARY_DIR}/debian/METADATA ${CMAKE_BINARY_DIR}/debian/top_level.txt
+    DESTINATION lib/python3/dist-packages/tnet_ctr-${PROJECT_VERSION}.dist-info COMPONENT python3)
   install(DIRECTORY python/tnet DESTINATION lib/python3/dist-packages COMPONENT python3 FILES_MATCHING PATTERN "*.py" PATTERN py.typed
     PATTERN __pycache__ EXCLUDE)
 endif()

@@ -115,6 +115,8 @@ typedef struct tnet_run_opts {
     const tnet_hooks *hooks; /* copied; NULL: none */
 } tnet_run_opts;
 
+/* Returns TNET_TRAIN_ABI of the library that runs: programs that were compiled with another one do
+ * not fit it. */
 TNET_API int tnet_train_abi(void);
 
 /* Reads and checks the configuration. TNET_E_CONFIG: all that is wrong with it. */

@@ -26,6 +26,18 @@ for page in docs/man/*.1; do
     program=$(basename "$page" .1)
     "$bin/$program" --man | cmp -s - "$page" || fail "$page differs from '$program --man'; run 'make docs'"
 done
+# Those of the headers: as their comments say, with text for each function.
+for header in src/serve/tnet.h src/api/tnet_train.h; do
+    page=docs/man/$(basename "$header" .h).3
+    docs/man/of-header "$header" 2>"$tmp/err" | cmp -s - "$page" || fail "$page differs from what $header says: $(cat "$tmp/err"); run 'make docs'"
+    grep -oE '^TNET_API .*' "$header" | grep -oE 'tnet_[a-z_]+\(' | tr -d '(' >"$tmp/names"
+    [ "$(wc -l <"$tmp/names")" -gt 10 ] || fail "$header declares next to nothing"
+    while read -r name; do
+        awk -v name="$name" '/^\.SS / { on = index($0 ",", " " name ",") > 0; found += on; next } on && /^\.PP|\/\*/ { said = 1 }
+            END { exit !(found == 1 && said) }' "$page" || fail "$page says nothing of $name"
+        sed -n '/^\.SH NAME/{n;p;}' "$page" | grep -qE "[ ,]$name[ ,]" || fail "$page does not have $name among its names"
+    done <"$tmp/names"
+done
 "$bin/tnet-train" --print-config-doc | cmp -s - docs/config.md || fail "docs/config.md differs from 'tnet-train --print-config-doc'; run 'make docs'"
 
 # Every operator, layer, model, metric, format, optimizer and loss stands on its page.

@@ -50,6 +50,9 @@ completed() {
 [ "$(completed tnet-train train.epoc)" = train.epochs= ] || fail "bash does not complete train.epoc: $(completed tnet-train train.epoc)"
 [ "$(completed tnet-data samp)" = sample ] || fail "bash does not complete tnet-data samp: $(completed tnet-data samp)"
 [ "$(completed tnet-data sample --shar)" = --share ] || fail "bash does not complete tnet-data sample --shar"
+for page in tnet tnet_train; do
+    cmp -s "$root/docs/man/$page.3" "$at/share/man/man3/$page.3" || fail "the manual page $page(3) is not installed"
+done
 grep -q '"title":"TNet configuration"' "$at/share/tnet/tnet.schema.json" || fail "the schema is not there"
 
 # A model to score.
