@@ -6,6 +6,7 @@
  */
 #include "config/yaml.h"
 
+#include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/file/file.h"
 #include "config/diag.h"
@@ -395,6 +396,12 @@ static bool run(builder *b, yaml_parser_t *parser)
             return false;
         }
         TN_ASSERT((size_t)event.type < sizeof handlers / sizeof *handlers);
+        if (tn_alloc_check(NULL) != TN_OK) {
+            const tn_origin at = place_of(&b->lines, event.start_mark.line, 0);
+            tn_diag_error(b->diag, &at, "out of memory");
+            yaml_event_delete(&event);
+            return false;
+        }
         ok = handlers[event.type] == NULL || handlers[event.type](b, &event);
         more = event.type != YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);

@@ -73,7 +73,10 @@ static tn_interval delong(const tn_metrics *m, const tn_metrics *other)
     TN_ASSERT(other == NULL || other->kept->n == m->kept->n);
     const double nan = (double)NAN;
     tn_interval out = {nan, nan, nan, nan};
-    double *place = tn_alloc(m->kept->n + 1, sizeof *place, "placements of rows");
+    double *place = tn_alloc_or_none(m->kept->n + 1, sizeof *place, "placements of rows");
+    if (place == NULL) {
+        return out;
+    }
     const counts all = add_placements(m, 1, place);
     if (other != NULL) {
         (void)add_placements(other, -1, place);

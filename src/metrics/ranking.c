@@ -314,11 +314,12 @@ double tn_metric_pairwise_accuracy(const tn_metrics *m)
 {
     const tn_kept_row *rows = tn_kept_sorted(m->kept, TN_KEPT_BY_GROUP);
     const size_t n = m->kept->n;
-    pair_counter c = {.label = tn_alloc(n + 1, sizeof *c.label, "labels of groups"),
-                      .tree = tn_alloc(n + 1, sizeof *c.tree, "labels of groups")};
+    pair_counter c = {.label = tn_alloc_or_none(n + 1, sizeof *c.label, "labels of groups"),
+                      .tree = tn_alloc_or_none(n + 1, sizeof *c.tree, "labels of groups")};
+    const bool has_room = c.label != NULL && c.tree != NULL;
     double weights = 0;
     double sum = 0;
-    for (size_t from = 0, to = 0; from < n; from = to) {
+    for (size_t from = 0, to = 0; has_room && from < n; from = to) {
         uint64_t weight = 0;
         for (; to < n && rows[to].group == rows[from].group; to++) {
             weight += tn_kept_weight(rows[to].weight);

@@ -149,10 +149,10 @@ static double mean_of(const tn_metrics *m, top_metric *value)
 {
     const tn_kept_row *rows = tn_kept_sorted(m->kept, TN_KEPT_BY_GROUP);
     const size_t n = m->kept->n;
-    double *ideal = tn_alloc(n + 1, sizeof *ideal, "gains of groups");
+    double *ideal = tn_alloc_or_none(n + 1, sizeof *ideal, "gains of groups");
     double sum = 0;
     double groups = 0;
-    for (size_t from = 0, to = 0; from < n; from = to) {
+    for (size_t from = 0, to = 0; ideal != NULL && from < n; from = to) {
         while (to < n && rows[to].group == rows[from].group) {
             to++;
         }

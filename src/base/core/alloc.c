@@ -1,22 +1,26 @@
 /* alloc.c - the heap: allocations that report failure, and those that end the process. */
 #include "base/core/alloc.h"
 
+#include "base/core/embedder.h"
+#include "base/core/spare.h"
+
 #include <malloc.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum { EXIT_MEMORY = 7, PAGE = 4 << 10, HUGE_PAGE = 2 << 20, LARGE = HUGE_PAGE };
+enum { SMALL = 64 << 10 }; /* bytes of a text, at most, that spare memory is for */
 
-static _Atomic uint64_t calls_to_failure;
+static _Atomic uint64_t calls_to_failure, calls_to_refusal;
 
 /* The cache line before every block. */
 typedef struct head {
     _Alignas(TN_CACHE_LINE) void *start; /* address that malloc or mmap returned */
     size_t mapped;                       /* bytes from mmap; 0: the block comes from malloc */
+    tn_spare *spare; /* it comes from there, `mapped` bytes; NULL: it does not */
 } head;
 
 /* Maps a large array by itself: its pages are zero and take memory only when they are touched. Asks
@@ -33,7 +37,7 @@ static void *map_large(size_t bytes)
     }
     char *memory = (char *)start + PAGE;
     memory += (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
-    const head h = {start, size};
+    const head h = {start, size, NULL};
     memcpy(memory - sizeof h, &h, sizeof h);
     (void)madvise(memory, bytes / PAGE * PAGE, MADV_HUGEPAGE);
     return memory;
@@ -45,34 +49,100 @@ static void *take_small(size_t bytes)
     if (start == NULL) {
         return NULL;
     }
-    *start = (head){start, 0};
+    *start = (head){start, 0, NULL};
     return memset(start + 1, 0, bytes);
+}
+
+/* Whether a test has the system refuse memory from here on. */
+static bool is_refused(void)
+{
+    uint64_t left = atomic_load(&calls_to_refusal);
+    while (left > 1 && !atomic_compare_exchange_weak(&calls_to_refusal, &left, left - 1)) {
+    }
+    return left == 1;
 }
 
 /* Returns zeroed memory; NULL when there is none. */
 static void *zeroed(size_t count, size_t size)
 {
-    if (size != 0 && count > (SIZE_MAX - TN_CACHE_LINE) / size) {
+    if (is_refused() || (size != 0 && count > (SIZE_MAX - TN_CACHE_LINE) / size)) {
         return NULL;
     }
     size_t bytes = (count * size + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
     return bytes < LARGE ? take_small(bytes != 0 ? bytes : TN_CACHE_LINE) : map_large(bytes);
 }
 
+/* Returns the spare of the thread's embedder; NULL: it has none, and may be ended. */
+static tn_spare *spare_here(void)
+{
+    const tn_embedder *here = tn_embedder_here();
+    return here != NULL ? here->spare : NULL;
+}
+
+/* Returns zeroed memory of a spare; NULL when it is used up. */
+static void *take_spare(tn_spare *spare, size_t count, size_t size)
+{
+    if (size != 0 && count > (SIZE_MAX - 2 * sizeof(head)) / size) {
+        return NULL;
+    }
+    const size_t bytes =
+        (sizeof(head) + count * size + TN_CACHE_LINE) / TN_CACHE_LINE * TN_CACHE_LINE;
+    head *start = tn_spare_take(spare, bytes);
+    if (start == NULL) {
+        return NULL;
+    }
+    *start = (head){start, bytes, spare};
+    return memset(start + 1, 0, bytes - sizeof *start);
+}
+
+static _Noreturn void end(size_t count, size_t size, const char *what)
+{
+    (void)fprintf(stderr, "tnet: out of memory: %zu x %zu bytes for %s\n", count, size, what);
+    exit(EXIT_MEMORY); // NOLINT(concurrency-mt-unsafe): nothing is left to race with
+}
+
 void *tn_alloc(size_t count, size_t size, const char *what)
 {
     void *memory = zeroed(count, size);
+    tn_spare *spare = memory == NULL ? spare_here() : NULL;
+    if (spare != NULL) {
+        tn_spare_set_short(spare, count * size, what);
+        memory = take_spare(spare, count, size);
+    }
     if (memory == NULL) {
-        (void)fprintf(stderr, "tnet: out of memory: %zu x %zu bytes for %s\n", count, size, what);
-        exit(EXIT_MEMORY); // NOLINT(concurrency-mt-unsafe): nothing is left to race with
+        end(count, size, what);
     }
     return memory;
+}
+
+void *tn_alloc_or_none(size_t count, size_t size, const char *what)
+{
+    void *memory = zeroed(count, size);
+    tn_spare *spare = memory == NULL ? spare_here() : NULL;
+    if (spare != NULL) {
+        tn_spare_set_short(spare, count * size, what);
+    } else if (memory == NULL) {
+        end(count, size, what);
+    }
+    return memory;
+}
+
+tn_status tn_alloc_check(tn_error *err)
+{
+    tn_spare *spare = spare_here();
+    return spare != NULL ? tn_spare_check(spare, err) : TN_OK;
 }
 
 void *tn_try_alloc(size_t count, size_t size, const char *what, tn_error *err)
 {
     bool fail = atomic_load(&calls_to_failure) > 0 && atomic_fetch_sub(&calls_to_failure, 1) == 1;
+    tn_spare *spare = spare_here();
+    fail = fail || (spare != NULL && tn_spare_is_short(spare));
     void *memory = fail ? NULL : zeroed(count, size);
+    if (memory == NULL && err == NULL && spare != NULL) { /* the failure may go untold */
+        tn_spare_set_short(spare, count * size, what);
+        memory = count <= SMALL / (size + 1) ? take_spare(spare, count, size) : NULL;
+    }
     if (memory == NULL) {
         (void)tn_fail(err, TN_E_MEMORY, "out of memory: %zu x %zu bytes for %s", count, size, what);
     }
@@ -116,6 +186,10 @@ void tn_free(void *memory)
         return;
     }
     const head h = ((const head *)memory)[-1];
+    if (h.spare != NULL) {
+        tn_spare_give(h.spare, h.start, h.mapped);
+        return;
+    }
     if (h.mapped == 0) {
         free(h.start);
         return;
@@ -127,6 +201,11 @@ void tn_free(void *memory)
 void tn_alloc_fail_at(uint64_t nth)
 {
     atomic_store(&calls_to_failure, nth);
+}
+
+void tn_alloc_refuse_from(uint64_t nth)
+{
+    atomic_store(&calls_to_refusal, nth);
 }
 
 void tn_alloc_share_heap(void)

@@ -5,7 +5,8 @@
  *   tn_try_alloc   the size comes from a file, the config or a peer: it may fail
  *                  and is reported like any other failure of the outside world
  *   tn_alloc       small things of fixed size while a program is set up: never
- *                  NULL; the process says what it was for and ends with code 7
+ *                  NULL; the process says what it was for and ends with code 7. Within an
+ *                  embedder it comes from spare memory, and the work fails (spare.h)
  *
  *     float *rows = tn_try_alloc(n, sizeof *rows, "embedding rows", err);
  *     if (rows == NULL)
@@ -23,6 +24,14 @@
 enum { TN_CACHE_LINE = 64 };
 
 void *tn_alloc(size_t count, size_t size, const char *what) TN_MUST_USE;
+
+/* The same for the arrays of a result without a status: NULL within an embedder, whose call fails
+ * at its end; the result may be anything. */
+void *tn_alloc_or_none(size_t count, size_t size, const char *what) TN_MUST_USE;
+
+/* TN_E_MEMORY: a tn_alloc of this embedder was refused memory. For loops that allocate as much as
+ * their input asks for. */
+tn_status tn_alloc_check(tn_error *err) TN_MUST_USE;
 
 /* Returns the memory; NULL, and *err filled, when there is none. */
 void *tn_try_alloc(size_t count, size_t size, const char *what, tn_error *err) TN_MUST_USE;
@@ -53,3 +62,5 @@ void tn_alloc_share_heap(void);
 
 /* Makes the nth tn_try_alloc from now on fail, once; 0: none. For tests. */
 void tn_alloc_fail_at(uint64_t nth);
+/* Has the system refuse all memory from the nth allocation of any kind on; 0: none. For tests. */
+void tn_alloc_refuse_from(uint64_t nth);

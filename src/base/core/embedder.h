@@ -19,6 +19,7 @@ typedef struct tn_embedder {
     void (*line)(void *arg, int level, const char *line);
     void *arg;
     const atomic_bool *stop; /* true: waits end, as tn_stop_is says; NULL: nobody asks */
+    struct tn_spare *spare;  /* for small things when memory has run out; NULL: none */
     const struct tn_producers *producers; /* sources in memory (io/source/producer.h); NULL: none */
 } tn_embedder;
 

@@ -42,6 +42,7 @@ typedef struct listing {
 
 static tn_status add_file(listing *l, const char *path, uint64_t size, bool once, tn_error *err)
 {
+    TN_TRY(tn_alloc_check(err));
     if (l->n == l->capacity) {
         uint32_t more = l->capacity == 0 ? 64 : 2 * l->capacity;
         if (more > FILES_MAX) {

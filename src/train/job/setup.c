@@ -1,6 +1,7 @@
 /* setup.c - a configuration out of its layers and of the checkpoint, choices, meaning, plan. */
 #include "train/job/setup.h"
 
+#include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/core/stop.h"
 #include "base/file/file.h"
@@ -226,6 +227,7 @@ tn_status tn_setup_load(tn_setup *s, const tn_setup_in *from, tn_error *err)
         TN_TRY(find_config(s, in.path, &in, dir, err));
     }
     s->tree = tn_config_load(&in, s->arena, &s->diag);
+    TN_TRY(tn_alloc_check(err));
     if (s->tree != NULL && dir[0] != '\0') {
         put(s, "run", "dir", dir);
     }
