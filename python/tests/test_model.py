@@ -292,6 +292,16 @@ def test_slots_are_worth_what_was_planted():
         model.feature_importance({k: v for k, v in held.items() if k != "click"})
 
 
+def test_a_share_of_rows_in_memory_is_held_back(rows):
+    n = len(rows["click"])
+    model = fitted(rows, valid=0.2)
+    found = model.evaluate()
+    assert found["data"] == "valid" and 0.17 * n < found["rows"] < 0.23 * n and found["auc"] > 0.6
+    once = tnet.Model("deepfm", epochs=2, seed=3, threads=2).fit(
+        iter([rows]), label="click", slots=SLOTS, valid=0.2)
+    assert learned(once) == learned(model)
+
+
 def test_a_run_begins_as_asked(rows, tmp_path):
     csv = write_csv(tmp_path / "t.csv", rows)
     run = tnet.Run(config=f"data: {{format: csv, train: {csv}, label: click}}\n"

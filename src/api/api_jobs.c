@@ -286,7 +286,12 @@ static tn_status predict(tnet_run *run, tn_setup *s, void *arg, tn_error *err)
 int tnet_run_predict(tnet_run *run, const tnet_stream *stream, tnet_take_scores *take, void *arg,
                      tnet_error *err)
 {
-    static const char *const unlabelled[] = {"data.label=none", "data.weight=~", "data.group=~",
+    static const char *const unlabelled[] = {"data.label=none",
+                                             "data.weight=~",
+                                             "data.group=~",
+                                             "eval.metrics=[]",
+                                             "train.stop.monitor=~",
+                                             "train.reduce_on_plateau.monitor=~",
                                              NULL};
     taking_scores t = {.take = take, .arg = arg};
     judging j = {.rows = stream != NULL, .sink = pass_on, .sink_arg = &t};

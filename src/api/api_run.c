@@ -96,7 +96,7 @@ static tn_strs overrides_of(const tnet_run *run, const tn_api_job *job, tn_arena
         item[n++] = assign(arena, "run.dir", run->dir);
     }
     for (uint32_t i = 0; i < TN_API_OWN_STREAM; i++) {
-        if (run->given[i].open != NULL) {
+        if (run->given[i].open != NULL || (i == TNET_TRAIN && run->awaits && job->checks)) {
             char key[16];
             char path[32];
             (void)snprintf(key, sizeof key, "data.%s", stream_names[i]);
@@ -225,7 +225,9 @@ int tn_api_call(tnet_run *run, const tn_api_job *job, tnet_error *err)
         return tn_api_refuse(err, TN_E_USAGE, forked);
     }
     tn_error why = {0};
+    tn_error short_of = {0};
     const uint64_t mode = tn_flush_denormals();
+    tn_spare_clear(run->spare);
     const tn_embedder *before = tn_embedder_enter(&run->embedder);
     tn_status status = take_stream(run, TN_API_OWN_STREAM, job->rows, &why);
     status = status == TN_OK ? open_sources(run, &why) : status;
@@ -234,10 +236,17 @@ int tn_api_call(tnet_run *run, const tn_api_job *job, tnet_error *err)
     atomic_store(&run->stop, false);
     (void)tn_embedder_enter(before);
     tn_float_mode_set(mode);
+    if (tn_spare_check(run->spare, &short_of) != TN_OK) {
+        return tn_api_fail(err, &short_of); /* whatever else was found may come of it */
+    }
     return status == TN_OK ? TNET_OK : tn_api_fail(err, &why);
 }
 
 /* ---- making and freeing ---- */
+
+/* Address space of a run for what a call allocates after memory was refused: the set-up of a few
+ * thousand slots takes less. */
+enum { SPARE_BYTES = 16 << 20 };
 
 /* Makes a folder of its own for a run that names none. */
 static tn_status make_folder(tnet_run *run, tn_error *err)
@@ -290,6 +299,7 @@ static void look_for_format(tnet_run *run)
     const tn_status status = tn_setup_load(&s, &in, &unheard);
     (void)status;
     run->in_memory = s.tree != NULL && tn_tree_is_null(tn_tree_at(s.tree, "data.format"));
+    run->awaits = run->in_memory && tn_tree_is_null(tn_tree_at(s.tree, "data.train"));
     tn_setup_done(&s);
     tn_arena_free(s.arena);
 }
@@ -322,11 +332,15 @@ static tn_status new_run(const tnet_run_opts *opts, bool is_folder, tnet_run **o
     }
     memcpy(&given, opts, opts->size < sizeof given ? opts->size : sizeof given);
     TN_TRY(TN_ALLOC(run, 1, "a run", err));
+    *out = run;
     run->pid = getpid();
     run->is_folder = is_folder;
-    run->embedder = (tn_embedder){
-        .line = pass_line_on, .arg = run, .stop = &run->stop, .producers = &run->producers};
-    *out = run;
+    TN_TRY(tn_spare_open(&run->spare, SPARE_BYTES, err));
+    run->embedder = (tn_embedder){.line = pass_line_on,
+                                  .arg = run,
+                                  .stop = &run->stop,
+                                  .spare = run->spare,
+                                  .producers = &run->producers};
     return take_opts(run, &given, err);
 }
 
@@ -346,7 +360,10 @@ static int make(const tnet_run_opts *opts, bool is_folder, tnet_run **out, tnet_
             look_for_format(run);
         }
         (void)tn_embedder_enter(before);
-        code = tn_api_call(run, &(tn_api_job){.work = find_folder}, err);
+        code = tn_spare_check(run->spare, &why) == TN_OK ? 0 : tn_api_fail(err, &why);
+    }
+    if (code == 0) {
+        code = tn_api_call(run, &(tn_api_job){.work = find_folder, .checks = true}, err);
     }
     if (code != 0) {
         tnet_run_free(run);
@@ -390,6 +407,7 @@ void tnet_run_free(tnet_run *run)
     tn_free(run->override);
     tn_free(run->config);
     tn_free(run->path);
+    tn_spare_close(run->spare);
     tn_free(run);
 }
 

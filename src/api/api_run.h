@@ -7,6 +7,7 @@
 
 #include "api/tnet_train.h"
 #include "base/core/embedder.h"
+#include "base/core/spare.h"
 #include "base/file/file.h"
 #include "io/arrow/arrow_stream.h"
 #include "train/job/setup.h"
@@ -21,12 +22,14 @@ struct tnet_run {
     char *config, *path;
     bool is_folder; /* `path` is that of a run or of a checkpoint */
     bool in_memory; /* no data.format is written: all rows are in memory */
+    bool awaits;    /* nor is data.train: tnet_run_data gives it */
     char **override;
     size_t n_overrides;
     tnet_hooks hooks;
     tnet_stream given[TN_API_STREAMS]; /* open NULL: none */
     tn_arrow_source *source[TN_API_STREAMS];
     tn_producers producers;
+    tn_spare *spare; /* for small things when memory has run out; see SPARE_BYTES */
     tn_embedder embedder;
     atomic_bool stop;  /* the present call is to end */
     atomic_bool saves; /* training is to save a checkpoint, and go on */
@@ -41,6 +44,7 @@ typedef struct tn_api_job {
     tn_status (*work)(tnet_run *run, tn_setup *s, void *arg, tn_error *err);
     void *arg;
     bool reads;               /* it reads a checkpoint: see tn_setup.reads */
+    bool checks;              /* it looks at the configuration alone: rows may be given later */
     const tnet_stream *rows;  /* rows of this call alone, at the path TN_API_ROWS; NULL: none */
     const char *const *extra; /* further overrides; NULL-terminated, or NULL */
 } tn_api_job;

@@ -31,10 +31,10 @@
  * which may come from any thread of the run, also from two at once. Texts are lent for the call. A
  * hook must not call functions of its run but tnet_run_stop and tnet_run_checkpoint.
  *
- * The library does none of this: print, end the process, handle or send signals, change the locale,
- * limits, environment, working directory or options of malloc, pin threads, or keep a thread
- * running when a function has returned. It sets the calling thread's floating-point mode to flush
- * denormals for the length of a call.
+ * Process. It is the host's. The library does none of this: print, end it (but see Memory), handle
+ * or send signals, change the locale, limits, environment, working directory or options of malloc,
+ * pin threads, or keep a thread running when a function has returned. It sets the calling thread's
+ * floating-point mode to flush denormals for the length of a call.
  *
  * Errors. Functions return 0 (TNET_OK) or a code, those of the programs' exit codes, and then fill
  * *err, which may be NULL, with one sentence and its hints, as a program prints them. Faults of a
@@ -46,8 +46,14 @@
  * tnet_run_checkpoint. A run that has been forked is of no use to the child: every function but
  * tnet_run_free is TNET_E_USAGE there, and that one frees memory alone.
  *
- * Limits. One process: clusters are for the programs (cluster.peers is refused). Where memory runs
- * out while a run is set up, in steps of a few kilobytes, the process ends as the programs do.
+ * Memory. Where the system refuses memory a function returns TNET_E_MEMORY with what it was for,
+ * and the run may be used on: rows, blocks of Arrow, tables, results. A few things without which no
+ * error could be handed on (the tree of a configuration, names of files, lists of slots) then come
+ * from 16 MiB of address space, which each run keeps for this and touches in no other case. Only
+ * where a single call takes more than these after the refusal, as may a configuration of tens of
+ * megabytes, does the process end, with code 7 and a line on stderr.
+ *
+ * Limits. One process: clusters are for the programs (cluster.peers is refused).
  */
 #ifndef TNET_TRAIN_H
 #define TNET_TRAIN_H

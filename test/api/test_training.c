@@ -2,6 +2,7 @@
 #include "support/test.h"
 
 #include "api/tnet_train.h"
+#include "base/core/alloc.h"
 #include "base/thread/threads.h"
 #include "support/arrow_kit.h"
 
@@ -422,6 +423,107 @@ TEST(wrong_calls_are_refused)
     assert_int_equal(tnet_train_abi(), TNET_TRAIN_ABI);
 }
 
+/* ---- without memory ---- */
+
+/* Does all that a run does; returns the first code that is not 0. */
+static int use(kit *k, tnet_run *run, char id[33], tnet_error *err)
+{
+    char *json = NULL;
+    char to[300];
+    (void)snprintf(to, sizeof to, "%s/e", k->dir);
+    int code = tnet_run_set(run, "train.threads=2", err);
+    code = code == 0 ? tnet_run_train(run, err) : code;
+    code = code == 0 ? tnet_run_importance(run, NULL, 1, &json, err) : code;
+    tnet_text_free(json);
+    code = code == 0 ? tnet_run_predict(run, NULL, add_scores, k, err) : code;
+    return code == 0 ? tnet_run_export(run, to, id, err) : code;
+}
+
+TEST(refused_memory_is_an_error_and_the_run_works_on)
+{
+    static const char *const short_run[] = {"train.epochs=1", "data.group=u",
+                                            "train.stop.monitor=valid.gauc"};
+    OPEN(kit, k, "eval: {auc: exact, metrics: [gauc, ndcg], slices: [u]}\n");
+    char id[33];
+    char again[33];
+    tnet_error err = {0};
+    uint32_t refused = 0;
+    tnet_run *run = run_of(&k, short_run, 3);
+    fail_if(use(&k, run, id, &err) != 0, "%s", err.text);
+    tnet_run_free(run);
+    for (uint64_t nth = 1;; nth += 1 + nth / 10) {
+        const tnet_run_opts opts = {.size = sizeof opts,
+                                    .config = k.config,
+                                    .overrides = short_run,
+                                    .n_overrides = 3,
+                                    .hooks = &k.hooks};
+        tn_alloc_refuse_from(nth);
+        int code = tnet_run_new(&opts, &run, &err);
+        code = code == 0 ? use(&k, run, again, &err) : code;
+        tn_alloc_refuse_from(0);
+        if (code == 0) {
+            tnet_run_free(run);
+            break;
+        }
+        refused++;
+        fail_if(code != TNET_E_MEMORY, "at %llu: %d: %s", (unsigned long long)nth, code, err.text);
+        assert_non_null(strstr(err.text, "memory"));
+        if (run != NULL && refused % 8 == 0) {
+            fail_if(use(&k, run, again, &err) != 0, "at %llu: %s", (unsigned long long)nth,
+                    err.text);
+            assert_string_equal(again, id);
+        }
+        tnet_run_free(run);
+    }
+    assert_true(refused > 50);
+}
+
+#ifndef TN_SANITIZED
+/* Uses a run where the address space may grow by so many megabytes; the code. */
+static int use_within(kit *k, uint32_t megabytes)
+{
+    tnet_error err = {0};
+    tnet_run *run = NULL;
+    char id[33];
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_true(f != NULL && fscanf(f, "%lu", &pages) == 1); // NOLINT(cert-err34-c)
+    (void)fclose(f);
+    const rlim_t most = (rlim_t)pages * 4096 + ((rlim_t)megabytes << 20);
+    const struct rlimit limit = {most, most};
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    const tnet_run_opts opts = {.size = sizeof opts, .config = k->config};
+    int code = tnet_run_new(&opts, &run, &err);
+    code = code == 0 ? use(k, run, id, &err) : code;
+    if (code != 0 && code != TNET_E_MEMORY) {
+        (void)fprintf(stderr, "within %u MB: %d: %s\n", megabytes, code, err.text);
+    }
+    tnet_run_free(run);
+    return code;
+}
+
+TEST(a_limit_of_memory_ends_no_process)
+{
+    OPEN(kit, k, "");
+    uint32_t refused = 0;
+    int last = -1;
+    for (uint32_t megabytes = 1; megabytes <= 2048; megabytes += 1 + megabytes / 4) {
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(100 + use_within(&k, megabytes));
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        last = WEXITSTATUS(status) - 100; /* the library's own exit would be below 0 */
+        assert_true(last == 0 || last == TNET_E_MEMORY);
+        refused += last != 0;
+    }
+    assert_int_equal(last, 0);
+    assert_true(refused > 5);
+}
+#endif
+
 /* ---- rows in memory ---- */
 
 typedef struct frame {
@@ -535,6 +637,37 @@ static surroundings look_around(int printed)
     s.mode = (unsigned)(tn_flush_denormals() & 0xffc0); /* without the flags of what happened */
     tn_float_mode_set(s.mode | 0x1f80);
     return s;
+}
+
+TEST(refused_memory_is_an_error_with_rows_in_memory_too)
+{
+    OPEN(kit, k, "");
+    uint32_t refused = 0;
+    int code = -1;
+    const tnet_run_opts opts = {.size = sizeof opts, .config = k.config};
+    (void)snprintf(k.config, sizeof k.config,
+                   "slots: [{name: u, type: str}, {name: p, type: float}]\n"
+                   "model: lr\ntrain: {epochs: 2}\n");
+    for (uint64_t nth = 1; code != 0; nth += 1 + nth / 10) {
+        tnet_error err = {0};
+        tnet_run *run = NULL;
+        frame rows = {.from = 0, .to = 500};
+        k.n_scores = 0;
+        const tnet_stream stream = {
+            .size = sizeof stream, .open = open_frame, .arg = &rows, .once = (int)(nth % 2)};
+        tn_alloc_refuse_from(nth);
+        code = tnet_run_new(&opts, &run, &err);
+        code = code == 0 ? tnet_run_data(run, TNET_TRAIN, &stream, &err) : code;
+        code = code == 0 ? tnet_run_train(run, &err) : code;
+        code = code == 0 ? tnet_run_predict(run, &stream, add_scores, &k, &err) : code;
+        tn_alloc_refuse_from(0);
+        refused += code != 0;
+        fail_if(code != 0 && code != TNET_E_MEMORY, "at %llu: %d: %s", (unsigned long long)nth,
+                code, err.text);
+        tnet_run_free(run);
+        assert_int_equal(kit_live, 0);
+    }
+    assert_true(refused > 30 && k.n_scores == 500);
 }
 
 TEST(the_process_stays_as_it_was_and_nothing_is_printed)

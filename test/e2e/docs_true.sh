@@ -35,7 +35,7 @@ for header in src/serve/tnet.h src/api/tnet_train.h; do
     while read -r name; do
         awk -v name="$name" '/^\.SS / { on = index($0 ",", " " name ",") > 0; found += on; next } on && /^\.PP|\/\*/ { said = 1 }
             END { exit !(found == 1 && said) }' "$page" || fail "$page says nothing of $name"
-        sed -n '/^\.SH NAME/{n;p;}' "$page" | grep -qE "[ ,]$name[ ,]" || fail "$page does not have $name among its names"
+        sed -n '/^\.SH NAME/{n;p;}' "$page" | grep -qE "[ ,]${name}[ ,]" || fail "$page does not have $name among its names"
     done <"$tmp/names"
 done
 "$bin/tnet-train" --print-config-doc | cmp -s - docs/config.md || fail "docs/config.md differs from 'tnet-train --print-config-doc'; run 'make docs'"
