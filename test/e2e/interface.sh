@@ -25,7 +25,7 @@ sed -e 's/d-2026-11-01.csv/"d-{day:%F}.csv"/; s/d-2026-11-02.csv/next/; s/, test
 
 # plain FILE: what a run logs, without times and places in memory, in the order of its text: what is saved beside training ends when it does
 plain() {
-    sed -E 's/("kind":"table"),"step":[0-9]+,"epoch":[0-9]+,"samples":[0-9]+/\1/; s/"(t|started|seconds|stall_ms|rows_per_s|measured|rss_bytes|peak_rss_bytes|sparse_bytes_max|memory|compute_ms|read)":("[^"]*"|[^,}]*)//g' "$1" | sort
+    sed -E 's/("kind":"table"),"step":[0-9]+,"epoch":[0-9]+,"samples":[0-9]+/\1/; s/"(t|started|seconds|stall_ms|rows_per_s|measured|predicted|rss_bytes|peak_rss_bytes|sparse_bytes_max|memory|compute_ms|read)":("[^"]*"|[^,}]*)//g' "$1" | sort
 }
 
 # same A B: the folders hold the same model, in the same checkpoints and exports, and the same log
