@@ -451,5 +451,6 @@ const tn_model tn_model_graph = {
                .fields = graph_fields,
                .size = sizeof(graph_opts),
                .impl = &tn_model_graph},
+    .attends = true,
     .write = graph_write,
 };

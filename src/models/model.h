@@ -74,6 +74,7 @@ typedef struct tn_model {
     const char *defaults;     /* YAML, in place of common defaults; NULL: none */
     bool keys_only;           /* it has no numeric input, whatever its options are */
     bool sums_pairs;          /* its logit adds products of all pairs of vectors, as they are */
+    bool attends;             /* positions of a sequence are an input, or may be, and not pooled */
     bool linear; /* a weight per value and no more: it takes many passes without harm */
 
     /* Adds inputs, layers and the output to w->list. Faults go to w->diag. */

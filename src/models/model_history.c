@@ -172,7 +172,8 @@ static const tn_preset din_presets[] = {
 };
 
 const tn_model tn_model_din = {
-    TN_MODEL_MEMBERS(din, "DIN: a history weighed by what is looked at, beside an MLP")};
+    TN_MODEL_MEMBERS(din, "DIN: a history weighed by what is looked at, beside an MLP"),
+    .attends = true};
 
 /* ---- bst ---- */
 
@@ -247,4 +248,5 @@ static const tn_preset bst_presets[] = {
 };
 
 const tn_model tn_model_bst = {
-    TN_MODEL_MEMBERS(bst, "BST: a history and what is looked at, among which all attend")};
+    TN_MODEL_MEMBERS(bst, "BST: a history and what is looked at, among which all attend"),
+    .attends = true};

@@ -45,6 +45,7 @@ for config in "$configs"/*.yaml; do
     model=$(basename "$config" .yaml)
     case $model in
     adult* | common | tensornet*) continue ;; # weights and data of their own: warm_start.sh, counts.sh
+    histories | din | bst) continue ;;        # likewise: sequences.sh
     esac
 
     # it learns

@@ -35,8 +35,10 @@ static const tn_field gen_fields[] = {
     TN_FLAG_STR(gen_flags, to, "PATH",
                 "file that is written, with {day:%Y%m%d} in it one a day, in folders that are "
                 "made; '-': standard output"),
-    TN_FLAG_STR(gen_flags, format, "NAME",
-                "its format; default: criteo for that preset, tfrecord for movies, else libffm"),
+    TN_FLAG_STR(
+        gen_flags, format, "NAME",
+        "its format; default: criteo for that preset, tfrecord for movies, csv for histories, "
+        "else libffm"),
     TN_FIELD_CHOICE(gen_flags, compression, "auto", tn_compression_words,
                     "auto: by the name, .gz and .zz"),
     TN_FLAG_STR(gen_flags, config_to, "PATH",
@@ -282,7 +284,7 @@ static void show_rows(uint64_t done, uint64_t rows)
 
 static tn_status make(making *m, const tn_options *options, tn_error *err)
 {
-    static const char *const formats[] = {"libffm", "criteo", "tfrecord"};
+    static const char *const formats[] = {"libffm", "criteo", "tfrecord", "csv"};
     if (m->flags->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "nowhere to write to\nhint: '--to PATH' names the file");
     }

@@ -18,6 +18,7 @@
 #include "base/thread/range.h"
 #include "base/thread/team.h"
 #include "config/field.h"
+#include "extra/synth/histories.h"
 #include "extra/synth/zipf.h"
 
 #include <math.h>
@@ -137,6 +138,27 @@ static void plan_movies(tn_generator *g)
     g->slot = slots;
 }
 
+static void plan_histories(tn_generator *g)
+{
+    static const tn_gen_slot slots[TN_HISTORY_SLOTS] = {
+        {.name = "user", .kind = TN_GEN_ID, .ids = TN_HISTORY_USERS, .values_max = 1},
+        {.name = "item", .kind = TN_GEN_ID, .ids = TN_HISTORY_ITEMS, .values_max = 1},
+        {.name = "cate", .kind = TN_GEN_ID, .ids = TN_HISTORY_CATES, .values_max = 1},
+        {.name = "hist_item",
+         .kind = TN_GEN_ID,
+         .ids = TN_HISTORY_ITEMS,
+         .values_max = TN_HISTORY_LEN,
+         .pair = "item"},
+        {.name = "hist_cate",
+         .kind = TN_GEN_ID,
+         .ids = TN_HISTORY_CATES,
+         .values_max = TN_HISTORY_LEN,
+         .pair = "cate"},
+    };
+    g->n_slots = TN_HISTORY_SLOTS;
+    g->slot = slots;
+}
+
 /* s0, s1, .. hold ids of ranges that follow each other, so that the libsvm family can keep them
  * apart; x0, x1, .. are standard normal. The last `multi` slots hold several values. */
 static tn_status plan_plain(tn_generator *g, tn_error *err)
@@ -200,7 +222,14 @@ static tn_status refuse_plain_options(const tn_gen_opts *o, const char *preset, 
 /* The slots of the preset, in the arena, and the options that were left open. TN_E_CONFIG. */
 static tn_status plan_slots(tn_generator *g, tn_error *err)
 {
-    static const double rates[] = {0.2, 0.2562, 0.35};
+    static const double rates[] = {0.2, 0.2562, 0.35, 0.3};
+    const bool histories = g->opts.preset == TN_GEN_HISTORIES;
+    if (histories != (g->opts.model == TN_GEN_ATTENTION) && g->opts.model != TN_GEN_LR) {
+        return tn_fail(err, TN_E_USAGE,
+                       "model '%s' does not go with preset '%s': 'histories' has 'attention' or "
+                       "'lr', and no other has 'attention'",
+                       tn_gen_models[g->opts.model], tn_gen_presets[g->opts.preset]);
+    }
     if (isnan(g->opts.rate)) {
         g->opts.rate = rates[g->opts.preset];
     }
@@ -212,7 +241,13 @@ static tn_status plan_slots(tn_generator *g, tn_error *err)
         plan_criteo(g);
         return TN_OK;
     }
-    TN_TRY(refuse_plain_options(&g->opts, "movies", err));
+    TN_TRY(refuse_plain_options(&g->opts, tn_gen_presets[g->opts.preset], err));
+    if (g->opts.preset == TN_GEN_HISTORIES) {
+        plan_histories(g);
+        return g->opts.drift > 0
+                   ? tn_fail(err, TN_E_USAGE, "'drift' does not go with preset 'histories'")
+                   : TN_OK;
+    }
     plan_movies(g);
     return TN_OK;
 }
@@ -328,6 +363,9 @@ static double pool_slot(const tn_generator *g, const tn_gen_row *row, uint32_t s
 {
     const uint64_t stream = g->weights[s];
     double linear = 0;
+    if (g->slot[s].pair != NULL) {
+        return 0;
+    }
     memset(vector, 0, dim * sizeof *vector);
     for (uint32_t i = row->first[s]; i < row->first[s + 1]; i++) {
         uint64_t at = row->id[i] * ((uint64_t)g->opts.dim + 1);
@@ -382,11 +420,17 @@ static double hidden_layer(const tn_generator *g, const double *pooled)
 static logit_parts fill_row(tn_gen_row *row, const tn_generator *g, uint64_t stream,
                             uint64_t *draws)
 {
-    const uint32_t dim = g->opts.model == TN_GEN_LR ? 0 : g->opts.dim;
+    const bool histories = g->opts.preset == TN_GEN_HISTORIES;
+    const uint32_t dim = histories || g->opts.model == TN_GEN_LR ? 0 : g->opts.dim;
     logit_parts parts = {0, 0};
     row->first[0] = 0;
+    if (histories) {
+        parts.mixed = tn_history_draw(row->id, row->first, stream, draws);
+    }
     for (uint32_t s = 0; s < g->n_slots; s++) {
-        row->first[s + 1] = row->first[s] + draw_slot(g, s, row, stream, draws);
+        if (!histories) {
+            row->first[s + 1] = row->first[s] + draw_slot(g, s, row, stream, draws);
+        }
         parts.linear += pool_slot(g, row, s, dim, row->scratch + (size_t)s * dim);
     }
     TN_ASSERT(row->first[g->n_slots] <= g->values_max);
@@ -509,13 +553,15 @@ static tn_status fit_truth(tn_generator *g, tn_team *team, tn_error *err)
     return TN_OK;
 }
 
-const char *const tn_gen_presets[] = {"plain", "criteo", "movies", NULL};
-const char *const tn_gen_models[] = {"lr", "fm", "deep", NULL};
+const char *const tn_gen_presets[] = {"plain", "criteo", "movies", "histories", NULL};
+const char *const tn_gen_models[] = {"lr", "fm", "deep", "attention", NULL};
 
 const tn_field tn_gen_fields[] = {
     TN_FIELD_CHOICE(tn_gen_opts, preset, "plain", tn_gen_presets,
-                    "slots and formats: plain ids, Criteo's columns, or films with genres"),
-    TN_FIELD_CHOICE(tn_gen_opts, model, "lr", tn_gen_models, "what is planted: lr, fm or deep"),
+                    "slots and formats: plain ids, Criteo's columns, films with genres, or "
+                    "histories of clicks"),
+    TN_FIELD_CHOICE(tn_gen_opts, model, "lr", tn_gen_models,
+                    "what is planted: lr, fm or deep; histories: lr or attention"),
     TN_FIELD_U64(tn_gen_opts, rows, "100k", 0, 1e15, "rows", "how many rows are written"),
     TN_FIELD_U64(tn_gen_opts, first_row, "0", 0, 1e15, "",
                  "index of the first one; another range of the same seed is a test set"),
@@ -535,7 +581,7 @@ const tn_field tn_gen_fields[] = {
                  "share of clicks; ~ is .2, criteo .2562, movies .35"),
     TN_FIELD_F64(tn_gen_opts, spread, "1.2", 0, 20, "", "standard deviation of the planted logit"),
     TN_FIELD_F64(tn_gen_opts, interaction, "0.5", 0, 1, "",
-                 "fm, deep: share of the logit's variance that is not linear"),
+                 "fm, deep, attention: share of the logit's variance that is not linear"),
     TN_FIELD_U32(tn_gen_opts, dim, "4", 1, 256, "", "fm, deep: width of the planted vectors"),
     TN_FIELD_BOOL(tn_gen_opts, truth, "false",
                   "csv, tsv, tfrecord: a column `truth` with the planted probability"),

@@ -7,6 +7,7 @@
  *     lr     p = sigmoid(bias + sum of weights)
  *     fm     p = sigmoid(bias + sum of weights + pairs of slot vectors, pooled by sum)
  *     deep   p = sigmoid(bias + sum of weights + a hidden layer of tanh over the slot vectors)
+ *     attention   p = sigmoid(bias + sum of weights + something similar was clicked lately)
  *
  * so nothing predicts better than p itself, and what p reaches (the Bayes AUC and logloss) is the
  * mark for a trainer. TNet's lr and fm models hold the planted ones exactly. Scales are set so that
@@ -39,8 +40,13 @@ typedef struct tn_arena tn_arena; /* base/core/arena.h */
 typedef struct tn_team tn_team;   /* base/thread/team.h */
 typedef struct tn_zipf tn_zipf;   /* extra/synth/zipf.h */
 
-typedef enum tn_gen_model { TN_GEN_LR, TN_GEN_FM, TN_GEN_DEEP } tn_gen_model;
-typedef enum tn_gen_preset { TN_GEN_PLAIN, TN_GEN_CRITEO, TN_GEN_MOVIES } tn_gen_preset;
+typedef enum tn_gen_model { TN_GEN_LR, TN_GEN_FM, TN_GEN_DEEP, TN_GEN_ATTENTION } tn_gen_model;
+typedef enum tn_gen_preset {
+    TN_GEN_PLAIN,
+    TN_GEN_CRITEO,
+    TN_GEN_MOVIES,
+    TN_GEN_HISTORIES /* extra/synth/histories.h */
+} tn_gen_preset;
 
 typedef struct tn_gen_opts {
     uint32_t preset; /* tn_gen_preset */
@@ -89,7 +95,8 @@ typedef struct tn_gen_slot {
     tn_gen_kind kind;
     uint32_t values_max; /* 1 .. values_max values in a row */
     int32_t least;       /* COUNT: the smallest value */
-    bool log;            /* NUMBER: enters the logit as sign(x) ln(1 + |x|) */
+    const char *pair; /* a list of a history: the slot that it is paired with; it has no weights */
+    bool log;         /* NUMBER: enters the logit as sign(x) ln(1 + |x|) */
 } tn_gen_slot;
 
 /* Whether ids of the slot come and go. */

@@ -125,7 +125,10 @@ static void describe_slot(const tn_generator *g, uint32_t s, const spelling *how
         tn_text_addf(out, ", as: %s%s", g->opts.model == TN_GEN_DEEP ? "value" : "weighted",
                      slot->log ? ", transform: log" : "");
     }
-    if (slot->values_max > 1) {
+    if (slot->pair != NULL) {
+        tn_text_addf(out, ", share: %s%s, pool: mean", slot->pair,
+                     how->lists ? ", list: \"|\"" : "");
+    } else if (slot->values_max > 1) {
         tn_text_adds(out, how->lists ? ", list: \"|\", pool: sum" : ", pool: sum");
     }
     if (how->ranges) {
@@ -152,9 +155,12 @@ static void describe_columns(const tn_generator *g, tn_text *out)
 /* The model of TNet that can hold what was planted. */
 static void describe_model(const tn_generator *g, tn_text *out)
 {
-    static const char *const models[] = {"lr", "fm", "deepfm"};
+    static const char *const models[] = {"lr", "fm", "deepfm", "din"};
     tn_text_addf(out, "model:\n  type: %s\n", models[g->opts.model]);
-    if (g->opts.model != TN_GEN_LR) {
+    if (g->opts.preset == TN_GEN_HISTORIES) {
+        tn_text_adds(out, "sequences:\n  clicks: {slots: [hist_item, hist_cate], target: [item, "
+                          "cate], max_len: 50}\n");
+    } else if (g->opts.model != TN_GEN_LR) {
         tn_text_addf(out, "embedding:\n  dim: %u\n", g->opts.dim);
     }
 }
@@ -509,19 +515,24 @@ static uint64_t params_count(const params *p, uint64_t *distinguishable)
     if (p->at == NULL) {
         return 0;
     }
-    uint64_t dim = p->g->opts.model == TN_GEN_LR ? 0 : p->g->opts.dim;
+    const bool plants_vectors =
+        p->g->opts.model != TN_GEN_LR && p->g->opts.model != TN_GEN_ATTENTION;
+    uint64_t dim = plants_vectors ? p->g->opts.dim : 0;
     uint64_t occurring = 0;
     uint64_t apart = 0;
     uint32_t slots = 0;
     for (uint32_t s = 0; s < p->g->n_slots; s++) {
         const tn_gen_slot *slot = &p->g->slot[s];
+        if (slot->pair != NULL) {
+            continue;
+        }
         bool one = slot->kind != TN_GEN_NUMBER && slot->values_max == 1 && slot->missing <= 0;
         uint64_t n = count_slot(p, s);
         occurring += n;
         apart += n > 0 && one ? n - 1 : n; /* always one value: a constant is the bias's */
         slots += n > 0;
     }
-    if (p->g->opts.model == TN_GEN_LR || slots < 2) {
+    if (!plants_vectors || slots < 2) {
         *distinguishable = 1 + apart;
     } else if (p->g->opts.model == TN_GEN_FM) {
         uint64_t turns = slots == 2 ? dim * dim : dim * (dim - 1) / 2;

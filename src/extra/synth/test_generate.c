@@ -292,3 +292,91 @@ TEST(days_that_do_not_fit_are_refused)
     o.drift = 1;
     refused(o, "slot 'C3' needs about 10141358227 ids in 1000 days");
 }
+
+static tn_gen_opts histories(uint32_t model)
+{
+    tn_gen_opts o = preset(TN_GEN_HISTORIES, model);
+    o.spread = 2;
+    return o;
+}
+
+/* Whether one of the last 50 categories of the history is that of the item. */
+static bool is_similar(const tn_gen_row *row)
+{
+    const uint64_t cate = row->id[row->first[2]];
+    const uint32_t end = row->first[5];
+    const uint32_t n = end - row->first[4];
+    bool similar = false;
+    for (uint32_t i = n > 50 ? end - 50 : row->first[4]; i < end; i++) {
+        similar = similar || row->id[i] == cate;
+    }
+    return similar;
+}
+
+TEST(a_history_has_lists_of_one_length_and_the_categories_of_its_items)
+{
+    tn_generator *g FREED(tn_generator_free) = world(histories(TN_GEN_ATTENTION), NULL);
+    tn_gen_row row;
+    uint32_t shortest = 60;
+    uint32_t longest = 0;
+    assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
+    assert_int_equal(g->n_slots, 5);
+    for (uint64_t i = 0; i < 2000; i++) {
+        tn_gen_row_draw(&row, g, i);
+        const uint32_t n = row.first[4] - row.first[3];
+        assert_int_equal(row.first[3], 3);
+        assert_int_equal(row.first[5] - row.first[4], n);
+        assert_int_equal(row.id[2], row.id[1] % 40);
+        for (uint32_t k = 0; k < n; k++) {
+            assert_int_equal(row.id[row.first[4] + k], row.id[row.first[3] + k] % 40);
+        }
+        shortest = n < shortest ? n : shortest;
+        longest = n > longest ? n : longest;
+    }
+    assert_int_equal(shortest, 0);
+    assert_int_equal(longest, 60);
+    tn_gen_row_done(&row);
+}
+
+/* The rest of a logit, without the weights of user, item and category, is one of two numbers. */
+TEST(attention_is_planted_in_the_last_fifty_alone)
+{
+    tn_generator *g FREED(tn_generator_free) = world(histories(TN_GEN_ATTENTION), NULL);
+    tn_generator *plain_g FREED(tn_generator_free) = world(histories(TN_GEN_LR), NULL);
+    tn_gen_row row;
+    tn_gen_row without;
+    uint32_t n = 0;
+    assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
+    assert_int_equal(tn_gen_row_init(&without, plain_g, NULL), TN_OK);
+    assert_true(g->truth.mixed > 0.5);
+    assert_true(plain_g->truth.mixed == 0);
+    for (uint64_t i = 0; i < 2000; i++) {
+        tn_gen_row_draw(&row, g, i);
+        tn_gen_row_draw(&without, plain_g, i);
+        const double linear = (without.logit - plain_g->truth.bias) / plain_g->truth.linear;
+        const double planted =
+            (row.logit - g->truth.bias - g->truth.linear * linear) / g->truth.mixed;
+        assert_true(fabs(planted - (is_similar(&row) ? 1 : 0)) < 1e-9);
+        n += is_similar(&row);
+    }
+    assert_in_range(n, 600, 1400);
+    tn_gen_row_done(&row);
+    tn_gen_row_done(&without);
+}
+
+TEST(attention_goes_with_histories_alone)
+{
+    tn_gen_opts wrong[] = {preset(TN_GEN_CRITEO, TN_GEN_ATTENTION),
+                           preset(TN_GEN_HISTORIES, TN_GEN_FM),
+                           preset(TN_GEN_HISTORIES, TN_GEN_ATTENTION)};
+    wrong[2].drift = 0.1;
+    wrong[2].days = 2;
+    wrong[2].rows = 100;
+    for (uint32_t i = 0; i < 3; i++) {
+        tn_generator *g = NULL;
+        tn_error err = {0};
+        assert_int_equal(tn_generator_new(&g, &wrong[i], NULL, &err), TN_E_USAGE);
+        assert_non_null(strstr(err.text, "does not go with preset"));
+        assert_null(g);
+    }
+}

@@ -30,7 +30,9 @@ static void switch_rules_off(const tn_tables *slots)
         o->absent = NULL;
         o->duplicates = TN_DUPLICATES_KEEP;
         o->drop_zero = false;
-        o->sequence = NULL;
+        if (o->uneven == TN_UNEVEN_CUT) { /* else a null keeps its place, and nothing is cut */
+            o->sequence = NULL;
+        }
     }
 }
 

@@ -631,6 +631,12 @@ static bool is_of_pairs(const tn_run *run)
     return format != NULL && format->pairs;
 }
 
+static bool attends(const tn_run *run)
+{
+    const tn_model *model = run->model.choice->impl;
+    return model->attends;
+}
+
 /* Data in which a value can count for anything but 1. */
 static bool has_x(const tn_run *run)
 {
@@ -638,7 +644,7 @@ static bool has_x(const tn_run *run)
     for (uint32_t i = 0; i < run->slots.n; i++) {
         const tn_slot_opts *slot = slot_at(run, i);
         has |= slot->values != NULL || slot->as == TN_AS_WEIGHTED ||
-               tn_pool_is_mean(slot, run->embedding.pool);
+               tn_pool_is_mean(slot, run->embedding.pool, attends(run));
     }
     return has;
 }
@@ -732,8 +738,9 @@ static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
         return TN_OK;
     }
     TN_TRY(has_sizes ? count_rows(c, err) : TN_OK);
-    const tn_value_size_in in = {c->b->arena, c->schema, &c->run->data.train,
-                                 c->run->embedding.pool, !is_sum(c->run)};
+    const tn_value_size_in in = {c->b->arena,         c->schema,
+                                 &c->run->data.train, c->run->embedding.pool,
+                                 attends(c->run),     !is_sum(c->run)};
     tn_value_size_found found = {.sizes = NULL};
     if (has_sizes && c->rows > 0 /* a pipe is read once */) {
         TN_TRY(tn_value_size_look(&in, &found, said, err));

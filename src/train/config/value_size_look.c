@@ -202,8 +202,11 @@ static tn_status pass_over(void *ctx, const char *text, tn_error *err)
     return TN_OK;
 }
 
-bool tn_pool_is_mean(const tn_slot_opts *slot, const tn_tree *pool)
+bool tn_pool_is_mean(const tn_slot_opts *slot, const tn_tree *pool, bool attends)
 {
+    if (attends && slot->sequence != NULL) {
+        return false;
+    }
     const tn_tree *own = slot->pool != NULL ? slot->pool : pool;
     return own != NULL && own->kind == TN_TREE_SCALAR && strcmp(own->text, "mean") == 0;
 }
@@ -229,7 +232,7 @@ tn_status tn_value_size_look(const tn_value_size_in *in, tn_value_size_found *ou
     x_look *l = TN_NEW(in->arena, x_look);
     l->slot = TN_NEW_ARRAY(in->arena, x_slot, in->schema->n_slots);
     for (uint32_t i = 0; i < in->schema->n_slots; i++) {
-        l->slot[i].is_mean = tn_pool_is_mean(in->schema->slot[i]->opts, in->pool);
+        l->slot[i].is_mean = tn_pool_is_mean(in->schema->slot[i]->opts, in->pool, in->attends);
         l->has_mean |= l->slot[i].is_mean;
     }
     const tn_row_scan_visitor visitor = {.ctx = l, .block = add_x, .fault = pass_over};

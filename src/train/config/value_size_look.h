@@ -14,14 +14,16 @@ typedef struct tn_strs tn_strs;           /* config/values.h */
 typedef struct tn_text tn_text;           /* base/core/text.h */
 typedef struct tn_tree tn_tree;           /* config/tree.h */
 
-/* Whether a slot's vectors are pooled by `mean`, as it says or as embedding.pool does. */
-bool tn_pool_is_mean(const tn_slot_opts *slot, const tn_tree *pool);
+/* Whether a slot's vectors are pooled by `mean`, as it says or as embedding.pool does; those of a
+ * sequence are not, where the model `attends` its positions (tn_model). */
+bool tn_pool_is_mean(const tn_slot_opts *slot, const tn_tree *pool, bool attends);
 
 typedef struct tn_value_size_in {
     tn_arena *arena;
     const tn_schema *schema;
     const tn_strs *paths;
     const tn_tree *pool; /* embedding.pool */
+    bool attends;        /* tn_model.attends */
     bool of_unit_rows;   /* sizes of rows of length 1 are asked for, too */
 } tn_value_size_in;
 
