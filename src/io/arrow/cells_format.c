@@ -24,8 +24,8 @@ typedef struct cell_walk {
     const tn_schema *schema;
     const tn_record_location *place;
     tn_rows *rows;
-    const tn_span *cell; /* place->head->n_columns */
-    uint64_t number;     /* number of the row, from 0 */
+    const tn_arrow_cell *cell; /* place->head->n_columns */
+    uint64_t number;           /* number of the row, from 0 */
 } cell_walk;
 
 /* Room for the text of a number. */
@@ -200,16 +200,15 @@ static tn_status refuse_column(const cell_walk *w, uint32_t name, const char *wh
                    w->number, w->schema->columns->name[name], what);
 }
 
-static tn_arrow_cell cell_of(const cell_walk *w, uint32_t name)
+static const tn_arrow_cell *cell_of(const cell_walk *w, uint32_t name)
 {
+    static const tn_arrow_cell none = {.kind = TN_CELL_NONE};
     const uint32_t column = name != TN_NOWHERE ? w->place->head->column[name] : TN_NOWHERE;
     if (column == TN_NOWHERE) { /* nobody wanted it */
-        return (tn_arrow_cell){.kind = TN_CELL_NONE};
+        return &none;
     }
-    TN_ASSERT(w->cell != NULL); /* find_cells came before */
-    const tn_span *span = &w->cell[column];
-    tn_bytes in = {span->text, span->size, false};
-    return tn_arrow_cell_take(&in);
+    TN_ASSERT(w->cell != NULL); /* read_cells came before */
+    return &w->cell[column];
 }
 
 /* The text of a value as a CSV file has it: a whole float with its point, 3.0. */
@@ -282,14 +281,14 @@ typedef struct cell_items {
 
 static cell_items items_of(const cell_walk *w, uint32_t name, char separator)
 {
-    const tn_arrow_cell cell = cell_of(w, name);
-    if (cell.kind == TN_CELL_LIST) {
-        return (cell_items){.cells = cell.bytes};
+    const tn_arrow_cell *cell = cell_of(w, name);
+    if (cell->kind == TN_CELL_LIST) {
+        return (cell_items){.cells = cell->bytes};
     }
-    const bool splits = separator != 0 && cell.kind == TN_CELL_TEXT;
-    cell_items items = {.one = cell, .more = !is_missing(w, &cell)};
+    const bool splits = separator != 0 && cell->kind == TN_CELL_TEXT;
+    cell_items items = {.one = *cell, .more = !is_missing(w, cell)};
     if (splits) {
-        items.text = cell.bytes;
+        items.text = cell->bytes;
         items.separator = separator;
     }
     return items;
@@ -337,7 +336,22 @@ static tn_status next_x(const cell_walk *w, uint32_t i, cell_items *xs, float *x
     return fault == TN_FAULT_NONE ? TN_OK : refuse(w, spec, name, text, fault, err);
 }
 
-static tn_status take_slot(const cell_walk *w, uint32_t i, tn_error *err)
+/* Takes one value, which is there. */
+static tn_status take_value(const cell_walk *w, uint32_t i, const tn_arrow_cell *cell, float x,
+                            tn_error *err)
+{
+    const tn_slot_spec *spec = &w->schema->spec[i];
+    const uint32_t before = w->rows->n_entries;
+    cell_text room;
+    tn_fault fault = isfinite(x) ? put(w, spec, cell, x) : TN_FAULT_NONE;
+    fault = fault == TN_FAULT_NONE ? tn_rows_keep_place(w->rows, spec, before, x) : fault;
+    return fault == TN_FAULT_NONE
+               ? TN_OK
+               : refuse(w, spec, w->schema->columns->spec[i], text_of(cell, &room), fault, err);
+}
+
+/* Takes the values of a list, of a text that is split, or of a column with weights. */
+static tn_status take_values(const cell_walk *w, uint32_t i, tn_error *err)
 {
     const tn_slot_spec *spec = &w->schema->spec[i];
     const tn_columns *columns = w->schema->columns;
@@ -350,16 +364,10 @@ static tn_status take_slot(const cell_walk *w, uint32_t i, tn_error *err)
     tn_arrow_cell cell;
     while (next_item(&items, &cell)) {
         float x = is_missing(w, &cell) ? NAN : 1;
-        cell_text room;
         if (weighed) {
             TN_TRY(next_x(w, i, &xs, &x, err));
         }
-        const uint32_t before = w->rows->n_entries;
-        tn_fault fault = isfinite(x) ? put(w, spec, &cell, x) : TN_FAULT_NONE;
-        fault = fault == TN_FAULT_NONE ? tn_rows_keep_place(w->rows, spec, before, x) : fault;
-        if (fault != TN_FAULT_NONE) {
-            return refuse(w, spec, columns->spec[i], text_of(&cell, &room), fault, err);
-        }
+        TN_TRY(take_value(w, i, &cell, x, err));
     }
     return weighed && next_item(&xs, &cell)
                ? refuse_column(w, columns->values[i],
@@ -367,12 +375,25 @@ static tn_status take_slot(const cell_walk *w, uint32_t i, tn_error *err)
                : TN_OK;
 }
 
+/* The most usual column has one value, which is not copied. */
+static tn_status take_slot(const cell_walk *w, uint32_t i, tn_error *err)
+{
+    const tn_slot_spec *spec = &w->schema->spec[i];
+    const tn_arrow_cell *cell = cell_of(w, w->schema->columns->spec[i]);
+    const bool several = cell->kind == TN_CELL_LIST || spec->values != NULL ||
+                         (spec->list != 0 && cell->kind == TN_CELL_TEXT);
+    if (several) {
+        return take_values(w, i, err);
+    }
+    return is_missing(w, cell) ? TN_OK : take_value(w, i, cell, 1, err);
+}
+
 /* The one value of a column that only the row reads; kind NONE: there is none. */
 static tn_status one_value(const cell_walk *w, uint32_t name, tn_arrow_cell *out, tn_error *err)
 {
     *out = (tn_arrow_cell){.kind = TN_CELL_NONE};
     if (name != TN_NOWHERE) {
-        *out = cell_of(w, name);
+        *out = *cell_of(w, name);
     }
     if (out->kind == TN_CELL_LIST) {
         return refuse_column(w, name, "holds a list, expected one value", err);
@@ -431,20 +452,18 @@ static tn_status take_row(const cell_walk *w, tn_error *err)
     return TN_OK;
 }
 
-/* Finds the cells of all columns. */
-static tn_status find_cells(cell_walk *w, tn_bytes in, tn_error *err)
+/* Reads the cells of all columns. */
+static tn_status read_cells(cell_walk *w, tn_bytes in, tn_error *err)
 {
     struct rows_private *p = w->rows->private;
     const uint32_t n = w->place->head->n_columns;
-    if (!tn_rows_grow(&p->span, 0, n, sizeof *p->span, &p->spans_max)) {
+    if (!tn_rows_grow(&p->cell, 0, n, sizeof *p->cell, &p->cells_max)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the cells of a row");
     }
     for (uint32_t i = 0; i < n; i++) {
-        const char *from = in.data;
-        (void)tn_arrow_cell_take(&in);
-        p->span[i] = (tn_span){.text = from, .size = (uint32_t)(in.data - from)};
+        p->cell[i] = tn_arrow_cell_take(&in);
     }
-    w->cell = p->span;
+    w->cell = p->cell;
     return in.failed || in.size > 0 ? tn_fail(err, TN_E_DATA, "%s: row %" PRIu64 ": damaged cells",
                                               w->place->source, w->number)
                                     : TN_OK;
@@ -457,7 +476,7 @@ static tn_status cells_parse(tn_bytes record, const tn_schema *schema,
     cell_walk w = {.schema = schema, .place = place, .rows = rows};
     w.number = tn_get_u64(&in);
     TN_TRY(tn_rows_begin(rows, record.size, err));
-    tn_status status = find_cells(&w, in, err);
+    tn_status status = read_cells(&w, in, err);
     status = status == TN_OK ? take_row(&w, err) : status;
     return tn_record_end(record, place, status, rows, err);
 }

@@ -193,6 +193,7 @@ void tn_rows_free(tn_rows *rows)
         tn_free(rows->private->most);
         tn_free(rows->private->table);
         tn_free(rows->private->span);
+        tn_free(rows->private->cell);
         tn_free(rows->private->shape);
         tn_free(rows->private->place);
         tn_token_vectors_done(&rows->private->lanes);

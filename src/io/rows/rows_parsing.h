@@ -58,6 +58,8 @@ struct rows_private {
     uint32_t table_max;
     tn_span *span; /* scratch of parsers, which grow it, as the last row left it */
     uint32_t spans_max;
+    struct tn_arrow_cell *cell; /* the same for columns in memory (io/arrow/cells.h) */
+    uint32_t cells_max;
     tn_tf_shape *shape; /* the same for the first entries of a record */
     uint32_t shapes_max;
     tn_text scratch; /* used by parsers until the next row */
