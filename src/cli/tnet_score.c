@@ -84,18 +84,42 @@ static tn_status read_overrides(const tn_options *options, bool no_label, const 
     return TN_OK;
 }
 
-static tn_status score_all(tn_reader *reader, tn_scorer *scorer, const tn_schema *schema,
-                           tn_error *err)
+/* The scores of a batch for each of several tasks. */
+typedef struct task_room {
+    float score[TN_TASKS_MAX][BATCH_ROWS], given[TN_TASKS_MAX][BATCH_ROWS];
+    tn_task_columns columns;
+    tn_task_scores scores;
+} task_room;
+
+/* Has the scorer write the scores of all tasks; NULL: there is one label. */
+static const tn_task_scores *take_tasks(tn_scorer *scorer, const tn_tasks *tasks, tn_arena *arena)
 {
+    task_room *room = tasks->n > 0 ? TN_NEW(arena, task_room) : NULL;
+    for (uint32_t k = 0; k < tasks->n; k++) {
+        room->columns.score[k] = room->score[k];
+        room->columns.given[k] = room->given[k];
+        room->scores.score[k] = room->score[k];
+        room->scores.given[k] = room->given[k];
+    }
+    tn_scorer_set_columns(scorer, room != NULL ? &room->columns : NULL);
+    return room != NULL ? &room->scores : NULL;
+}
+
+static tn_status score_all(tn_reader *reader, tn_scorer *scorer, const tn_exported_model *b,
+                           tn_arena *arena, tn_error *err)
+{
+    const tn_schema *schema = b->schema;
     float logit[BATCH_ROWS];
+    const tn_task_scores *task = take_tasks(scorer, b->tasks, arena);
     tn_text text = {0};
     tn_batch *batch = NULL;
     tn_status status = TN_OK;
-    tn_prediction_head(&text, schema->data->target, NULL, schema->data->group != NULL);
+    tn_prediction_head(&text, schema->data->target, b->tasks, schema->data->group != NULL);
     while (status == TN_OK && (status = tn_reader_next(reader, &batch, err)) == TN_OK) {
         status = tn_scorer_score(scorer, batch, logit, NULL, err);
         if (status == TN_OK) {
-            tn_prediction_lines(&text, schema, batch, logit);
+            const tn_scores scores = {.batch = batch, .logit = logit, .task = task};
+            tn_prediction_lines(&text, schema, b->tasks, &scores);
             status = tn_text_check(&text, "predictions", err);
         }
         (void)fwrite(text.data, 1, text.size, stdout); /* tn_exit_done sees a failure */
@@ -124,7 +148,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
             .paths = f->data, .batch_rows = BATCH_ROWS, .want_ids = true, .prefetch = 2};
         status = tn_reader_open(&reader, exported->schema, &read, err);
     }
-    status = status == TN_OK ? score_all(reader, scorer, exported->schema, err) : status;
+    status = status == TN_OK ? score_all(reader, scorer, exported, s->arena, err) : status;
     tn_reader_close(reader);
     tn_scorer_free(scorer);
     tn_exported_model_close(exported);

@@ -245,6 +245,33 @@ static tn_status add_inputs(tn_graph *g, const tn_exported_model *b, tn_error *e
     return TN_OK;
 }
 
+/* A node of one column; NULL: there is none of that name. */
+static const tn_node *find_column(const tn_graph *g, const char *name)
+{
+    const tn_node *n = tn_graph_find(g, name);
+    return n != NULL && !n->is_param && n->shape.cols == 1 ? n : NULL;
+}
+
+/* Finds the scores of all tasks; `names` gets those to keep. */
+static tn_status find_tasks(tn_exported_graph *x, const tn_exported_model *b, const char **names,
+                            uint32_t *n, tn_error *err)
+{
+    for (uint32_t k = 0; k < b->tasks->n; k++) {
+        const tn_exported_task *t = &b->task[k];
+        x->score[k] = find_column(x->g, t->score);
+        x->given[k] = t->given != NULL ? find_column(x->g, t->given) : NULL;
+        if (x->score[k] == NULL || (x->given[k] == NULL) != (t->given == NULL)) {
+            return tn_fail(err, TN_E_CKPT, "'model.json': task '%s' is not a node of one column",
+                           b->tasks->task[k].name);
+        }
+        names[(*n)++] = t->score;
+        if (t->given != NULL) {
+            names[(*n)++] = t->given;
+        }
+    }
+    return TN_OK;
+}
+
 static tn_status build(tn_exported_graph *x, const tn_exported_model *b, tn_error *err)
 {
     const tn_json_lookup lookup = {.input = no_input, .param = find_param, .arg = b->params};
@@ -258,7 +285,10 @@ static tn_status build(tn_exported_graph *x, const tn_exported_model *b, tn_erro
     }
     x->logit = logit;
     x->pctr = pctr;
-    const tn_wanted wanted = {.logit = logit, .fetch = &pctr->name, .n_fetch = 1};
+    const char *kept[1 + 2 * TN_TASKS_MAX] = {pctr->name};
+    uint32_t n_kept = 1;
+    TN_TRY(find_tasks(x, b, kept, &n_kept, err));
+    const tn_wanted wanted = {.logit = logit, .fetch = kept, .n_fetch = n_kept};
     return tn_graph_finish(x->g, &wanted, err);
 }
 

@@ -14,6 +14,7 @@
 #include "base/file/file.h"
 #include "base/keys/init.h"
 #include "base/keys/record.h"
+#include "base/keys/tasks.h"
 #include "config/diag.h"
 #include "dict/dict_deltas.h"
 #include "io/schema/dataopts.h"
@@ -47,6 +48,11 @@ typedef struct tn_exported_group {
     tn_init init[TN_SEGMENTS_MAX];
 } tn_exported_group;
 
+/* Nodes of a task. */
+typedef struct tn_exported_task {
+    const char *score, *given; /* given: NULL where the task is no share */
+} tn_exported_task;
+
 typedef struct tn_exported_model {
     tn_arena *arena;
     char model_id[33];
@@ -61,6 +67,8 @@ typedef struct tn_exported_model {
     const tn_json *nodes;
     const char *logit; /* its nodes; of another target than clicks both are the score */
     const char *pctr;
+    const tn_tasks *tasks; /* names, targets, and which are shares; n 0: one label */
+    tn_exported_task task[TN_TASKS_MAX];
     tn_calibration calibration; /* map of both; kind NONE: there is none */
     tn_params *params;
     tn_dict_stack dict;
@@ -94,6 +102,7 @@ typedef struct tn_exported_graph {
     tn_graph *g;
     const tn_node *logit;
     const tn_node *pctr;
+    const tn_node *score[TN_TASKS_MAX], *given[TN_TASKS_MAX]; /* one for each of several tasks */
 } tn_exported_graph;
 tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model *b,
                                 uint32_t max_rows, bool shares, tn_error *err) TN_MUST_USE;

@@ -350,6 +350,26 @@ static tn_status read_first(const reading *r, const tn_model_first *first)
     return TN_OK;
 }
 
+/* ---- tasks ---- */
+
+/* Labels are not read: where one is a share it has a node, which of which is not said. */
+static void read_tasks(tn_exported_model *b, const tn_model_json *model)
+{
+    tn_tasks *tasks = TN_NEW(b->arena, tn_tasks);
+    for (uint32_t k = 0; k < model->n_tasks; k++) {
+        const tn_model_task *t = &model->task[k];
+        b->task[k] = (tn_exported_task){.score = t->score, .given = t->given};
+        tasks->task[k] = (tn_task){.name = t->name,
+                                   .target = t->target,
+                                   .of = t->given != NULL ? 0 : TN_NO_TASK,
+                                   .where = TN_NO_TASK,
+                                   .label = TN_NO_ASIDE,
+                                   .weight_column = TN_NO_ASIDE};
+    }
+    tasks->n = model->n_tasks;
+    b->tasks = tasks;
+}
+
 /* ---- all of it ---- */
 
 static size_t count_tree(const tn_tree *tree)
@@ -386,7 +406,8 @@ static tn_status reserve(const reading *r)
     for (uint32_t i = 0; i < m->n_inputs; i++) {
         parts += m->input[i].n;
     }
-    size_t bytes = (values + parts) * VALUE_BYTES + (slots + 1) * SLOT_BYTES + 4 * text;
+    size_t bytes = (values + parts) * VALUE_BYTES + (slots + 1) * SLOT_BYTES + 4 * text +
+                   sizeof(tn_tasks) + _Alignof(max_align_t);
     if (r->data != NULL) { /* laid over the model's, level by level */
         bytes += LEVELS * (values + count_tree(r->data)) * sizeof(tn_tree);
     }
@@ -412,6 +433,7 @@ tn_status tn_exported_model_read(tn_exported_model *b, const tn_model_json *mode
     for (uint32_t i = 0; i < model->n_first; i++) {
         TN_TRY(read_first(&r, &model->first[i]));
     }
+    read_tasks(b, model);
     b->seed = model->seed;
     const bool clicks = output->target == TN_TARGET_CLICK;
     b->logit = clicks ? output->logit : output->score;

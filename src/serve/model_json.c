@@ -54,6 +54,14 @@ static const tn_doc_row output_rows[] = {
     TN_DOC_END,
 };
 
+static const tn_doc_row task_rows[] = {
+    TN_DOC_STR(tn_model_task, name, "name"),
+    TN_DOC_WORD(tn_model_task, target, tn_target, tn_target_words, "task"),
+    TN_DOC_STR(tn_model_task, score, "score"),
+    TN_DOC_STR(tn_model_task, given, "given", TN_DOC_MAY_MISS),
+    TN_DOC_END,
+};
+
 static const char *const init_words[] = {"constant",   "uniform",        "normal",
                                          "truncated",  "glorot_uniform", "xavier_normal",
                                          "he_uniform", "he_normal",      NULL};
@@ -70,7 +78,10 @@ static const tn_doc_row first_rows[] = {
 static const char *check_model(void *model)
 {
     const tn_model_json *m = model;
-    return m->n_first > 0 && !m->seeded ? "seed" : m->n_outputs != 1 ? "outputs" : NULL;
+    return m->n_first > 0 && !m->seeded ? "seed"
+           : m->n_outputs != 1          ? "outputs"
+           : m->n_tasks == 1            ? "tasks"
+                                        : NULL;
 }
 
 #define INPUTS_ROW                                                                                 \
@@ -88,6 +99,8 @@ static const tn_doc_row model_rows[] = {
     INPUTS_ROW,
     TN_DOC_RAW(tn_model_json, nodes, "nodes"),
     TN_DOC_ARRAY(tn_model_json, n_outputs, output, tn_model_output, '{', output_rows, 1, "outputs"),
+    TN_DOC_LIST(tn_model_json, n_tasks, task, const tn_model_task *, '{', task_rows, TN_TASKS_MAX,
+                "tasks", TN_DOC_MAY_MISS),
     TN_DOC_HEX(tn_model_json, seed, "seed", TN_DOC_FLAG(tn_model_json, seeded)),
     TN_DOC_LIST(tn_model_json, n_first, first, const tn_model_first *, '{', first_rows,
                 (uint64_t)TN_GROUPS_MAX *TN_SEGMENTS_MAX, "init", TN_DOC_MAY_MISS),

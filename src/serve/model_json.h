@@ -9,6 +9,7 @@
 #include "base/codec/document.h"
 #include "base/keys/init.h"
 #include "base/keys/target.h"
+#include "base/keys/tasks.h"
 #include "metrics/calibrator.h"
 
 /* A slot's columns of an input: ["user",0,16]. */
@@ -42,6 +43,14 @@ typedef struct tn_model_output {
     tn_calibration calibration;
 } tn_model_output;
 
+/* One of several tasks; the first one has the output of the model, too. */
+typedef struct tn_model_task {
+    const char *name;
+    tn_target target;
+    const char *score; /* the node of its score: of clicks the logit */
+    const char *given; /* a share's logit given a click; NULL: it is no share */
+} tn_model_task;
+
 typedef struct tn_model_json {
     uint32_t version; /* major, for a write */
     char model_id[33];
@@ -50,6 +59,8 @@ typedef struct tn_model_json {
     uint32_t n_inputs, n_outputs, n_first;
     const tn_model_json_input *input;
     tn_model_output output[1];
+    uint32_t n_tasks; /* 0: one label */
+    const tn_model_task *task;
     bool seeded;
     uint64_t seed;
     const tn_model_first *first;

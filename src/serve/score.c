@@ -52,8 +52,10 @@ struct tn_scorer {
     uint32_t *copy;
     size_t floats_max;
     float *rows;
-    float spare[ROWS];      /* logits that the caller did not ask for */
-    uint32_t unknown[ROWS]; /* slots of a row that hold keys, but none with a row */
+    const tn_task_columns *columns; /* lent; NULL: only the first task is wanted */
+    uint32_t scored;                /* rows of the running call so far */
+    float spare[ROWS];              /* logits that the caller did not ask for */
+    uint32_t unknown[ROWS];         /* slots of a row that hold keys, but none with a row */
 };
 
 static tn_status take_fixed(tn_scorer *s, tn_error *err)
@@ -416,6 +418,27 @@ static void copy_column(const tn_node *n, uint32_t rows, float *out)
     }
 }
 
+/* Writes what is wanted of further tasks. */
+static void copy_tasks(tn_scorer *s, const tn_exported_graph *graph, uint32_t rows)
+{
+    for (uint32_t k = 0; s->columns != NULL && k < s->b->tasks->n; k++) {
+        float *score = s->columns->score[k];
+        float *given = s->columns->given[k];
+        if (score != NULL) {
+            copy_column(graph->score[k], rows, score + s->scored);
+        }
+        if (given != NULL && graph->given[k] != NULL) {
+            copy_column(graph->given[k], rows, given + s->scored);
+        }
+    }
+    s->scored += rows;
+}
+
+void tn_scorer_set_columns(tn_scorer *s, const tn_task_columns *out)
+{
+    s->columns = out;
+}
+
 /* Scores one piece through its graph. */
 static tn_status score_piece(tn_scorer *s, const tn_exported_graph *graph, const piece *p,
                              float *logit, float *pctr, tn_error *err)
@@ -439,11 +462,12 @@ static tn_status score_piece(tn_scorer *s, const tn_exported_graph *graph, const
     if (s->b->calibration.kind != TN_CALIBRATION_NONE) {
         calibrate(s, n, logit, pctr);
     }
+    copy_tasks(s, graph, n);
     return TN_OK;
 }
 
-tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, float *pctr,
-                          tn_error *err)
+static tn_status score_batch(tn_scorer *s, const tn_batch *batch, float *logit, float *pctr,
+                             tn_error *err)
 {
     const tn_schema *schema = s->b->schema;
     TN_ASSERT(batch->n_slots == schema->n_slots && batch->n_numeric == schema->n_numeric);
@@ -454,6 +478,13 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
         TN_TRY(score_piece(s, &s->graph, &p, logit + from, pctr != NULL ? pctr + from : NULL, err));
     }
     return TN_OK;
+}
+
+tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, float *pctr,
+                          tn_error *err)
+{
+    s->scored = 0;
+    return score_batch(s, batch, logit, pctr, err);
 }
 
 /* Makes a batch of the rows from `from` on, as many as go through the graph at once. */
@@ -473,10 +504,11 @@ tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, 
                                tn_error *err)
 {
     tn_batch *batch = NULL;
+    s->scored = 0;
     for (uint32_t from = 0; from < rows->n; from += batch->rows) {
         TN_TRY(make_batch(s->made, rows, from, &batch, err));
-        TN_TRY(tn_scorer_score(s, batch, logit != NULL ? logit + from : s->spare,
-                               pctr != NULL ? pctr + from : NULL, err));
+        TN_TRY(score_batch(s, batch, logit != NULL ? logit + from : s->spare,
+                           pctr != NULL ? pctr + from : NULL, err));
     }
     return TN_OK;
 }
@@ -496,6 +528,7 @@ tn_status tn_scorer_score_many(tn_scorer *s, const tn_shared_row *common, const 
     tn_batch *batch = NULL;
     const tn_shared shared = {common->slot, common->numeric};
     TN_ASSERT(common->row->n == 1);
+    s->scored = 0;
     TN_TRY(prepare_many(s, err));
     TN_TRY(make_batch(s->user, common->row, 0, &user, err));
     for (uint32_t from = 0; from < rows->n; from += batch->rows) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/core/error.h"
+#include "base/keys/tasks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +26,18 @@ typedef struct tn_scorer tn_scorer;
 /* Makes a scorer. `b` must outlive it. Rows go through the graph some hundred at a time. */
 tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, tn_error *err) TN_MUST_USE;
 void tn_scorer_free(tn_scorer *s); /* NULL is fine */
+
+/* Places for the scores of each of several tasks: of clicks logits, given a click those of shares.
+ * NULL: not wanted. */
+typedef struct tn_task_columns {
+    float *score[TN_TASKS_MAX];
+    float *given[TN_TASKS_MAX];
+} tn_task_columns;
+
+/* From here on each call that scores n rows writes them to the first n places of these, too; lent
+ * until the next call of this. NULL: none. Without a calibration, which models of several tasks do
+ * not have. */
+void tn_scorer_set_columns(tn_scorer *s, const tn_task_columns *out);
 
 /* Writes logit[batch->rows] and, unless NULL, pctr[batch->rows]; corrected for sampled negatives
  * and then, where the export has a calibration, both calibrated: pctr is sigmoid(logit). Of another

@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/text.h"
+#include "base/math/fmath.h"
 #include "io/format/format.h"
 #include "io/schema/schema.h"
 #include "serve/exported_model.h"
@@ -447,6 +448,112 @@ int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_erro
             ? tn_scorer_score_many(scorer->scorer, &shared, scorer->rows, logits, clicks, &e)
             : tn_scorer_score_rows(scorer->scorer, scorer->rows, logits, clicks, &e);
     return result(status, &e, err);
+}
+
+/* ---- several tasks ---- */
+
+int tnet_n_tasks(const tnet_model *model)
+{
+    return model != NULL ? (int)tn_tasks_count(model->exported->tasks) : 0;
+}
+
+int tnet_task(const tnet_model *model, const char *name)
+{
+    const uint32_t k = model != NULL && name != NULL
+                           ? tn_tasks_find(model->exported->tasks, name, strlen(name))
+                           : TN_NO_TASK;
+    return k != TN_NO_TASK ? (int)k : -1;
+}
+
+const char *tnet_task_name(const tnet_model *model, int task)
+{
+    const tn_tasks *tasks = model != NULL ? model->exported->tasks : NULL;
+    return tasks != NULL && task >= 0 && task < (int)tasks->n ? tasks->task[task].name : NULL;
+}
+
+/* Makes probabilities of the logits of a task of clicks, which are in `clicks` without `logits`. */
+static void finish_column(const tnet_scorer *scorer, uint32_t task, const float *logits,
+                          float *clicks)
+{
+    const bool is_click = scorer->exported->tasks->task[task].target == TN_TARGET_CLICK;
+    const float *from = logits != NULL ? logits : clicks;
+    for (uint32_t r = 0; clicks != NULL && r < scorer->rows->n; r++) {
+        clicks[r] = is_click ? (float)tn_sigmoid((double)from[r]) : from[r];
+    }
+}
+
+/* Scores with `columns` for further tasks. */
+static int score_columns(tnet_scorer *scorer, const tn_task_columns *columns, tnet_error *err)
+{
+    tn_scorer_set_columns(scorer->scorer, columns);
+    const int status = tnet_score_many(scorer, NULL, NULL, err);
+    tn_scorer_set_columns(scorer->scorer, NULL);
+    return status;
+}
+
+static int check_task(const tnet_scorer *scorer, int task, bool given, tnet_error *err)
+{
+    if (scorer == NULL) {
+        return usage(err, no_scorer);
+    }
+    const tn_tasks *tasks = scorer->exported->tasks;
+    if (task < 0 || task >= (int)tn_tasks_count(tasks)) {
+        return usage(err, "the model has no such task");
+    }
+    return given && (tasks->n == 0 || tasks->task[task].of == TN_NO_TASK)
+               ? usage(err, "the task is no share of another one")
+               : TNET_OK;
+}
+
+static int score_one(tnet_scorer *scorer, int task, bool given, float *logits, float *clicks,
+                     tnet_error *err)
+{
+    tn_task_columns columns = {0};
+    int status = check_task(scorer, task, given, err);
+    if (status != TNET_OK) {
+        return status;
+    }
+    if (scorer->exported->tasks->n == 0) {
+        return tnet_score_many(scorer, logits, clicks, err);
+    }
+    float *const to = logits != NULL ? logits : clicks;
+    *(given ? &columns.given[task] : &columns.score[task]) = to;
+    status = score_columns(scorer, &columns, err);
+    if (status == TNET_OK) {
+        finish_column(scorer, (uint32_t)task, logits, clicks);
+    }
+    return status;
+}
+
+int tnet_score_task(tnet_scorer *scorer, int task, float *logits, float *clicks, tnet_error *err)
+{
+    return score_one(scorer, task, false, logits, clicks, err);
+}
+
+int tnet_score_given(tnet_scorer *scorer, int task, float *logits, float *clicks, tnet_error *err)
+{
+    return score_one(scorer, task, true, logits, clicks, err);
+}
+
+int tnet_score_tasks(tnet_scorer *scorer, float *const *logits, float *const *clicks,
+                     tnet_error *err)
+{
+    tn_task_columns columns = {0};
+    if (scorer == NULL || logits == NULL || clicks == NULL) {
+        return usage(err, scorer == NULL ? no_scorer : "'logits' or 'clicks' is NULL");
+    }
+    const uint32_t n = scorer->exported->tasks->n;
+    if (n == 0) {
+        return tnet_score_many(scorer, logits[0], clicks[0], err);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        columns.score[k] = logits[k] != NULL ? logits[k] : clicks[k];
+    }
+    const int status = score_columns(scorer, &columns, err);
+    for (uint32_t k = 0; k < n && status == TNET_OK; k++) {
+        finish_column(scorer, k, logits[k], clicks[k]);
+    }
+    return status;
 }
 
 int tnet_score_arrow(tnet_scorer *scorer, const struct ArrowSchema *schema,

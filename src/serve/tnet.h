@@ -170,6 +170,28 @@ TNET_API int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_
  * call makes room of its own, about as much as the scorer has, plus the weights of first layers. */
 TNET_API int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
 
+/* A model of several tasks has a score for each: of a click, of a purchase, of the seconds that are
+ * watched. tnet_score and its like give that of the first task, number 0; a model of one label has
+ * that one alone. */
+TNET_API int tnet_n_tasks(const tnet_model *model);                /* at least 1; of NULL 0 */
+TNET_API int tnet_task(const tnet_model *model, const char *name); /* its number; -1: none */
+/* NULL: there is no such task, or there is one label. */
+TNET_API const char *tnet_task_name(const tnet_model *model, int task);
+
+/* Scores all rows for one task, with or without a shared part: as tnet_score_many. Of a task of
+ * clicks `clicks` is the sigmoid of the logit, of another one both are the score. TNET_E_USAGE:
+ * there is no such task. */
+TNET_API int tnet_score_task(tnet_scorer *scorer, int task, float *logits, float *clicks,
+                             tnet_error *err);
+/* The same for all tasks at once, in the time of one: logits[k] and clicks[k] are the places for
+ * task k, any of which may be NULL. */
+TNET_API int tnet_score_tasks(tnet_scorer *scorer, float *const *logits, float *const *clicks,
+                              tnet_error *err);
+/* Scores all rows for a task that is a share of another (`of` of the configuration), given a click
+ * of that one: P(purchase | click). TNET_E_USAGE: the task is no share. */
+TNET_API int tnet_score_given(tnet_scorer *scorer, int task, float *logits, float *clicks,
+                              tnet_error *err);
+
 /* Scores the rows of a batch of Arrow's C data interface, as pyarrow, pandas, polars and many other
  * programs export them: a struct array, and the schema of it. (The structs are Arrow's; this header
  * does not define them, see https://arrow.apache.org/docs/format/CDataInterface.html.)

@@ -131,6 +131,18 @@ for figure in "click auc" "buy logloss" "watch rmse"; do
     [ "$(figure whole $figure)" = "$(figure killed $figure)" ] || fail "seed $seed: a run that was killed ends with another $figure"
 done
 
+# ---- an export has the scores of all tasks ----
+
+expect 0 tnet-export run --to export 'export.graph=[native, onnx]'
+expect 0 tnet-score export --data valid.csv
+# labels of further tasks are not read
+awk -F '\t' -v OFS='\t' 'NR > 1 { $6 = $10 = $13 = "" } 1' p.tsv >scores.tsv
+cmp -s scores.tsv out || fail "tnet-score says something else than the trainer: $(diff scores.tsv out | head -n 3)"
+for output in buy:logit buy:pctr buy:given like:pctr watch:score; do
+    grep -q "$output" export/*/graph.onnx || fail "graph.onnx has no $output"
+done
+grep -q '"tasks":\[{"name":"click","task":"click","score":"tower.click.out"},{"name":"buy"' export/*/model.json || fail "model.json names no tasks"
+
 # ---- what the labels show ----
 
 { head -n 1 train.csv && printf '0,1,,,1,2\n1,0,,,3,4\n0,1,,,5,6\n'; } >odd.csv
@@ -142,8 +154,6 @@ grep -q "task 'buy' learns nothing: no row of data.train has a click of it" err 
 
 # ---- what has one score ----
 
-expect 3 tnet-export run
-says "'tasks' and an export do not go together"
 expect 3 tnet-eval run --calibrate platt
 says "'tasks' and '--calibrate' do not go together"
 expect 3 tnet-eval run --report page.html

@@ -14,6 +14,7 @@
 #include "train/config/choices.h"
 #include "train/config/config.h"
 #include "train/config/run_bind.h"
+#include "train/config/run_tasks.h"
 #include "train/eval/evaluate.h"
 #include "train/report/report.h"
 #include "train/run/trainer.h"
@@ -150,7 +151,8 @@ static void write_data(const exportkit *k)
 static const tn_model_plan *load(const exportkit *k, const char *const *overrides,
                                  const tn_membership *membership, tn_run *run, tn_binder *b)
 {
-    static const tn_presets presets = {.format = tn_format_preset, .model = tn_model_preset};
+    static const tn_presets presets = {
+        .format = tn_format_preset, .model = tn_model_preset, .spread = tn_tasks_spread};
     tn_error err = {0};
     const tn_model_plan *plan = NULL;
     PATH_IN(path, k->dir, "kit.yaml");

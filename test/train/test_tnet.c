@@ -429,6 +429,29 @@ static void wrong_arrow(void)
     refused(tnet_score_arrow(NULL, NULL, NULL, NULL, NULL, &err), TNET_E_USAGE, &err);
 }
 
+/* Of a model of one label; test_tnet_tasks.c has the rest. */
+static void wrong_tasks(void)
+{
+    tnet_error err = {0};
+    float logit[2];
+    float *const one[1] = {logit};
+    assert_int_equal(tnet_n_tasks(NULL), 0);
+    assert_int_equal(tnet_task(NULL, "click"), -1);
+    assert_int_equal(tnet_task(f.model, NULL), -1);
+    assert_null(tnet_task_name(NULL, 0));
+    assert_null(tnet_task_name(f.model, -1));
+    refused(tnet_score_task(NULL, 0, logit, NULL, &err), TNET_E_USAGE, &err);
+    refused(tnet_score_task(f.scorer, 1, logit, NULL, &err), TNET_E_USAGE, &err);
+    refused(tnet_score_task(f.scorer, -1, logit, NULL, &err), TNET_E_USAGE, &err);
+    refused(tnet_score_given(f.scorer, 0, logit, NULL, &err), TNET_E_USAGE, &err);
+    refused(tnet_score_tasks(NULL, one, one, &err), TNET_E_USAGE, &err);
+    refused(tnet_score_tasks(f.scorer, NULL, one, &err), TNET_E_USAGE, &err);
+    good(tnet_begin_row(f.scorer, &err), &err);
+    refused(tnet_score_task(f.scorer, 0, logit, NULL, &err), TNET_E_USAGE, &err);
+    refused(tnet_score_tasks(f.scorer, one, one, &err), TNET_E_USAGE, &err);
+    tnet_clear(f.scorer);
+}
+
 static const struct {
     const char *name;
     void (*wrong)(void);
@@ -445,6 +468,9 @@ static const struct {
     {"tnet_add_text", wrong_values},   {"tnet_add_number", wrong_values},
     {"tnet_score", wrong_order},       {"tnet_begin_shared", wrong_shared},
     {"tnet_score_many", wrong_order},  {"tnet_score_arrow", wrong_arrow},
+    {"tnet_n_tasks", wrong_tasks},     {"tnet_task", wrong_tasks},
+    {"tnet_task_name", wrong_tasks},   {"tnet_score_task", wrong_tasks},
+    {"tnet_score_tasks", wrong_tasks}, {"tnet_score_given", wrong_tasks},
 };
 
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions };

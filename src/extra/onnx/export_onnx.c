@@ -15,6 +15,21 @@ static const tn_onnx_knot *onnx_knots(const tn_calibration *map, tn_arena *arena
     return knot;
 }
 
+/* Tasks after the first, whose nodes have names in the export. */
+static const tn_onnx_task *onnx_tasks(const tn_export_graph *x, tn_arena *arena)
+{
+    tn_onnx_task *task = TN_NEW_ARRAY(arena, tn_onnx_task, (size_t)x->n_tasks + 1);
+    for (uint32_t k = 1; k < x->n_tasks; k++) {
+        const tn_model_task *t = &x->task[k];
+        task[k - 1] =
+            (tn_onnx_task){.name = t->name,
+                           .is_click = t->target == TN_TARGET_CLICK,
+                           .score = tn_graph_find(x->g, t->score),
+                           .given = t->given != NULL ? tn_graph_find(x->g, t->given) : NULL};
+    }
+    return task;
+}
+
 static tn_status make_onnx(const tn_export_model *m, tn_text *out, tn_error *err)
 {
     const tn_calibration *map = m->calibration;
@@ -31,6 +46,8 @@ static tn_status make_onnx(const tn_export_model *m, tn_text *out, tn_error *err
                                .knot = onnx_knots(map, m->arena),
                                .n_knots = map->n,
                                .logit_max = TN_LEVEL_LOGIT_MAX,
+                               .task = onnx_tasks(m->graph, m->arena),
+                               .n_tasks = m->graph->n_tasks > 0 ? m->graph->n_tasks - 1 : 0,
                                .version = TN_VERSION,
                                .meta = meta,
                                .n_meta = 3};

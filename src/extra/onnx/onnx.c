@@ -823,6 +823,7 @@ static void put_nodes(tn_onnx *o)
     if (calibrated) {
         put_calibration(o);
     }
+    tn_onnx_put_tasks(o);
 }
 
 /* ValueInfoProto: floats [N, cols]. */
@@ -865,6 +866,10 @@ static void put_graph(tn_onnx *o, tn_text *out)
     put_value(out, 12, score ? "score" : "logit", 1);
     if (!score) {
         put_value(out, 12, "pctr", 1);
+    }
+    const char *name = tn_text_str(&o->outputs);
+    for (size_t i = 0; i < o->outputs.size; i += strlen(name + i) + 1) {
+        put_value(out, 12, name + i, 1);
     }
     tn_proto_end(out, at);
 }
@@ -927,6 +932,7 @@ tn_status tn_graph_onnx(const tn_graph *g, const tn_onnx_model *m, tn_text *out,
     tn_text_done(&o.nodes);
     tn_text_done(&o.inits);
     tn_text_done(&o.known);
+    tn_text_done(&o.outputs);
     tn_arena_free(o.arena);
     return status;
 }

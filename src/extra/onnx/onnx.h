@@ -3,7 +3,8 @@
  *     inputs    [N, cols] floats each, by the names of their nodes: embeddings (pooled vectors),
  *               numeric columns, and values of a row: embed_squares, embed_norm
  *     nodes     in execution order, named after their results: "deep.1"; between "deep.1:1", ..
- *     outputs   logit and pctr, or score, [N, 1]
+ *     outputs   logit and pctr, or score, [N, 1]; of further tasks "buy:logit", "buy:pctr", of a
+ *               share "buy:given", its probability, and "watch:score"
  *
  * Parameters are initializers of their names. Every operator that scores has a row in onnx.c but
  * those of sequences.
@@ -26,6 +27,13 @@ typedef struct tn_onnx_knot {
     double z, p;
 } tn_onnx_knot;
 
+/* A task after the first; its nodes have one column. */
+typedef struct tn_onnx_task {
+    const char *name;
+    bool is_click;
+    const tn_node *score, *given; /* given: of a share; else NULL */
+} tn_onnx_task;
+
 typedef struct tn_onnx_model {
     const tn_node *logit;
     const tn_node *pctr;      /* the logit itself: the output is a score */
@@ -36,6 +44,8 @@ typedef struct tn_onnx_model {
     const tn_onnx_knot *knot;
     uint32_t n_knots;
     double logit_max;
+    const tn_onnx_task *task; /* the tasks after the first, if there are several */
+    uint32_t n_tasks;
     const char *version; /* version of the producer */
     const tn_onnx_meta *meta;
     uint32_t n_meta;

@@ -35,6 +35,7 @@ typedef struct tn_onnx {
     tn_text known;    /* names of initializers, each ended by NUL */
     bool *used;       /* per node of the graph: something reads it */
     uint8_t *form;    /* per parameter: 1 + the form that has its own name */
+    tn_text outputs;  /* names of outputs of further tasks, each ended by NUL */
     bool unknown;     /* TN_ONNX_UNKNOWN is read */
     const tn_node *y; /* the node that is written */
     const char *word; /* the word of its row */
@@ -48,6 +49,9 @@ const char *tn_onnx_join(tn_onnx *o, const char *a, const char *b);
 const char *tn_onnx_name(tn_onnx *o, const tn_node *n);
 /* Returns the name of operand i of the node that is written. */
 const char *tn_onnx_in(tn_onnx *o, uint32_t i);
+
+/* Adds the outputs of further tasks, after all nodes (onnxtasks.c). */
+void tn_onnx_put_tasks(tn_onnx *o);
 
 /* Adds a field that is text. */
 void tn_onnx_text(tn_text *t, uint32_t number, const char *text);

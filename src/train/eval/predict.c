@@ -102,13 +102,15 @@ static void add_group(tn_text *out, const tn_schema *schema, const tn_batch *bat
     }
 }
 
-void tn_prediction_lines(tn_text *out, const tn_schema *schema, const tn_batch *batch,
-                         const float *logit)
+void tn_prediction_lines(tn_text *out, const tn_schema *schema, const tn_tasks *tasks,
+                         const tn_scores *scores)
 {
+    const tn_batch *batch = scores->batch;
     TN_ASSERT(batch->source != NULL && batch->source_at != NULL);
     locale_t before = uselocale(tn_locale_c());
     for (uint32_t r = 0; r < batch->rows; r++) {
-        add_line(out, schema->data->target, batch, r, (double)logit[r]);
+        add_line(out, schema->data->target, batch, r, (double)scores->logit[r]);
+        tn_task_prediction_line(out, tasks, scores, r);
         if (schema->data->group != NULL) {
             add_group(out, schema, batch, r);
         }

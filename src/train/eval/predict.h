@@ -27,8 +27,8 @@ void tn_record_id(const tn_batch *batch, uint32_t row, tn_text *out);
 
 /* Append the first line, and one line for each row of a batch, by its scores. */
 void tn_prediction_head(tn_text *out, tn_target target, const tn_tasks *tasks, bool grouped);
-void tn_prediction_lines(tn_text *out, const tn_schema *schema, const tn_batch *batch,
-                         const float *logit);
+void tn_prediction_lines(tn_text *out, const tn_schema *schema, const tn_tasks *tasks,
+                         const tn_scores *scores);
 
 typedef struct tn_predictions tn_predictions;
 

@@ -34,10 +34,10 @@ void tn_task_prediction_line(tn_text *out, const tn_tasks *tasks, const tn_score
                              uint32_t row)
 {
     for (uint32_t k = 1; k < tn_tasks_count(tasks) && scores->task != NULL; k++) {
-        const tn_task_rows *rows = &scores->batch->task[k];
+        const tn_task_rows *rows = scores->batch->task != NULL ? &scores->batch->task[k] : NULL;
         TN_ASSERT(row < scores->batch->rows && scores->task->score[k] != NULL);
         const float z = scores->task->score[k][row];
-        if (rows->factor[row] != 0) {
+        if (rows != NULL && rows->factor[row] != 0) {
             add_float(out, rows->label[row]);
         } else {
             tn_text_addc(out, '\t');

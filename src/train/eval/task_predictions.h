@@ -4,7 +4,7 @@
  *     watch.label  watch.prediction
  *
  * `given` is that of a share: its probability given a click of the task that it is a share of. The
- * label is empty where the row does not count for the task.
+ * label is empty where the row does not count for the task, and where labels are not read.
  */
 #pragma once
 

@@ -72,6 +72,27 @@ static void correct_bias(tn_params *params, const char *bias, double q)
     *w = (float)((double)*w + tn_ln(q));
 }
 
+/* Names the nodes of all tasks, and appends those to `names`, which are kept. */
+static void list_tasks(tn_export_graph *x, const tn_list_graph *made, const char **names,
+                       uint32_t *n)
+{
+    const tn_tasks *tasks = x->plan->schema->data->tasks;
+    tn_arena *arena = x->binder->arena;
+    x->n_tasks = made->n_outputs > 1 ? made->n_outputs : 0;
+    x->task = TN_NEW_ARRAY(arena, tn_model_task, (size_t)x->n_tasks + 1);
+    for (uint32_t k = 0; k < x->n_tasks; k++) {
+        const tn_task_output *o = &made->output[k];
+        x->task[k] = (tn_model_task){.name = tasks->task[k].name,
+                                     .target = tasks->task[k].target,
+                                     .score = o->logit->name,
+                                     .given = o->given != NULL ? o->given->name : NULL};
+        names[(*n)++] = o->logit->name;
+        if (o->given != NULL) {
+            names[(*n)++] = o->given->name;
+        }
+    }
+}
+
 static tn_status build(tn_export_graph *x, tn_params *from, tn_error *err)
 {
     const tn_model_plan *plan = x->plan;
@@ -97,7 +118,10 @@ static tn_status build(tn_export_graph *x, tn_params *from, tn_error *err)
     if (q < 1 && made.output_bias != NULL) {
         correct_bias(x->params, made.output_bias, q);
     }
-    tn_wanted wanted = {.logit = x->logit, .fetch = &x->pctr->name, .n_fetch = 1};
+    const char *kept[1 + 2 * TN_TASKS_MAX] = {x->pctr->name};
+    uint32_t n_kept = 1;
+    list_tasks(x, &made, kept, &n_kept);
+    tn_wanted wanted = {.logit = x->logit, .fetch = kept, .n_fetch = n_kept};
     TN_TRY(tn_graph_finish(x->g, &wanted, err));
     tn_text nodes = {0};
     tn_graph_json_nodes(x->g, &nodes);
@@ -290,6 +314,9 @@ static void put_numeric(const writing *w)
 static bool is_read(const tn_export_graph *x, const char *name)
 {
     bool read = strcmp(x->logit->name, name) == 0;
+    for (uint32_t k = 0; k < x->n_tasks && !read; k++) {
+        read = strcmp(x->task[k].score, name) == 0;
+    }
     for (const tn_json *n = x->node->first; n != NULL && !read; n = n->next) {
         const tn_json *in = tn_json_get(n, "in");
         for (const tn_json *i = in->first; i != NULL && !read; i = i->next) {
@@ -425,7 +452,9 @@ tn_status tn_export_model_json(tn_text *out, const tn_export_graph *x, const cha
                        .nodes.text = x->nodes,
                        .source.text = tn_text_str(&text[2]),
                        .n_outputs = 1,
-                       .output = {output_of(x, calibration)}};
+                       .output = {output_of(x, calibration)},
+                       .n_tasks = x->n_tasks,
+                       .task = x->task};
     m.dictionary = tn_strs_has(&x->plan->run->export.dict, "tnd") ? "dict.tnd" : NULL;
     (void)snprintf(m.model_id, sizeof m.model_id, "%s", model_id);
     list_inputs(x, &m);

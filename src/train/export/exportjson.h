@@ -2,18 +2,21 @@
  *
  *     {"format":"tnet-model","version":[1,0],"model_id":"..","weights":"dense.safetensors",
  *      "dictionary":"dict.tnd","slots":[..],"numeric":[..],"inputs":[..],"nodes":[..],
- *      "outputs":[{"task":"click","logit":"logit","pctr":"pctr"}],"seed":"..","init":[..],
+ *      "outputs":[{"task":"click","logit":"logit","pctr":"pctr"}],
+ *      "tasks":[{"name":"click","task":"click","score":"logit"},..],"seed":"..","init":[..],
  *      "source":{..},"crc32c":".."}
  *
- * seed and init are there when some key without a row reads as first values. source holds the
- * options of `data` that are not default, for programs that read rows in the format the model was
- * trained on; after `segments` a slot has what else its configuration said. A calibrated output
- * has a member "calibration", and the version is [2,0], which readers without it refuse.
+ * tasks are there when there are several. seed and init are there when some key without a row reads
+ * as first values. source holds the options of `data` that are not default, for programs that read
+ * rows in the format the model was trained on; after `segments` a slot has what else its
+ * configuration said. A calibrated output has a member "calibration", and the version is [2,0],
+ * which readers without it refuse.
  */
 #pragma once
 
 #include "metrics/calibrator.h"
 #include "nn/graph/graph.h"
+#include "serve/model_json.h"
 #include "train/step/model_plan.h"
 
 typedef struct tn_text tn_text; /* base/core/text.h */
@@ -24,8 +27,10 @@ typedef struct tn_export_graph {
     tn_graph *g;       /* forward only, norms folded, with the correction for sampled negatives */
     tn_params *params; /* its own copy of the weights */
     tn_node *logit;
-    tn_node *pctr;     /* if the target is not clicks: the logit, which is the score itself */
-    const char *nodes; /* JSON; lives in the arena */
+    tn_node *pctr;       /* if the target is not clicks: the logit, which is the score itself */
+    uint32_t n_tasks;    /* 0: one label */
+    tn_model_task *task; /* names of nodes; lives in the arena */
+    const char *nodes;   /* JSON; lives in the arena */
     const struct tn_json *node; /* the same, parsed; lives in the arena */
 } tn_export_graph;
 

@@ -6,7 +6,6 @@
 #include "io/source/remote.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
-#include "train/config/run_tasks.h"
 #include "train/export/export_target.h"
 #include "train/group/ranks.h"
 
@@ -111,7 +110,6 @@ tn_status tn_export_job_run(tn_setup *s, const tn_export_job_opts *o, tn_exporte
     tn_export_target target;
     s->run.checkpoint.resume = "must";
     const char *to = o->to != NULL ? o->to : s->run.export.to;
-    TN_TRY(tn_tasks_refuse(&s->run, "an export", err));
     TN_TRY(check_redis(&s->run.export, err));
     TN_TRY(tn_export_target_open(&target, to, &s->run, err)); /* all refuse it, or none */
     tn_status status = tn_setup_plan(s, err);
