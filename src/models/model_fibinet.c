@@ -47,7 +47,8 @@ static void fibinet_write(const tn_model_args *args, tn_list_writer *w)
     const fibinet_opts *o = args->opts;
     tn_deep_shape shape;
     tn_write_wide_input(w, args);
-    (void)tn_write_deep_input(w, args);
+    tn_write_vectors(w, args, 0);
+    tn_write_numbers_input(w);
     if (!tn_find_deep_shape(w, &shape)) {
         return;
     }
