@@ -157,6 +157,8 @@ static tn_status score_cells(tn_arrow_scorer *a, tn_arrow_cells *cells, tn_score
     const uint64_t n = length > 0 ? (uint64_t)length : 0;
     uint64_t from = 0;
     TN_TRY(read_head(a, cells, batch->shared, &place, err));
+    a->rows->common = batch->shared != NULL ? batch->shared->row : NULL;
+    a->rows->common_slot = batch->shared != NULL ? batch->shared->slot : NULL;
     do { /* also once for none, so that a batch that does not fit is always refused */
         const uint64_t to = n - from < ROWS_AT_ONCE ? n : from + ROWS_AT_ONCE;
         TN_TRY(parse_rows(a, cells, batch->array, (tn_arrow_rows){from, to, from}, err));

@@ -157,6 +157,12 @@ int tnet_field_is_number(const tnet_model *model, int field)
     return spec != NULL && tn_spec_is_number(spec);
 }
 
+/* Flags of fields, slots and numbers. */
+static size_t n_flags(const tn_schema *schema)
+{
+    return (size_t)schema->n_specs + schema->n_slots + tn_schema_numbers(schema);
+}
+
 static tn_status fill_scorer(tnet_scorer *s, tn_error *e)
 {
     const tn_schema *schema = s->exported->schema;
@@ -164,7 +170,7 @@ static tn_status fill_scorer(tnet_scorer *s, tn_error *e)
     TN_TRY(tn_rows_new(&s->rows, schema, 0, e));
     TN_TRY(tn_rows_new(&s->shared, schema, 0, e));
     s->at = s->rows;
-    TN_TRY(TN_ALLOC(s->field_shared, (size_t)3 * schema->n_specs, "a scorer", e));
+    TN_TRY(TN_ALLOC(s->field_shared, n_flags(schema), "a scorer", e));
     return TN_ALLOC(s->numbered, schema->n_specs, "a scorer", e);
 }
 
@@ -210,7 +216,7 @@ void tnet_scorer_free(tnet_scorer *scorer)
 static void forget_shared(tnet_scorer *s)
 {
     tn_rows_clear(s->shared);
-    memset(s->field_shared, 0, (size_t)3 * s->exported->schema->n_specs * sizeof *s->field_shared);
+    memset(s->field_shared, 0, n_flags(s->exported->schema) * sizeof *s->field_shared);
 }
 
 void tnet_clear(tnet_scorer *scorer)
@@ -300,15 +306,35 @@ static int uneven(const tnet_scorer *scorer, tnet_error *err)
     return result(status, &e, err);
 }
 
+/* Notes which crosses all rows have in common: those whose slots they all have. */
+static void note_shared_crosses(tnet_scorer *s)
+{
+    const tn_schema *schema = s->exported->schema;
+    bool *slot = s->field_shared + schema->n_specs;
+    for (uint32_t i = schema->n_specs; i < schema->n_specs + schema->n_crosses; i++) {
+        const tn_slot_spec *cross = &schema->spec[i];
+        bool all = true;
+        for (uint32_t k = 0; k < cross->n_parts; k++) {
+            all = all && slot[cross->part[k]];
+        }
+        slot[cross->slot] = all;
+    }
+}
+
 int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
 {
     const tn_slot_spec *spec = NULL;
     if (scorer == NULL || !scorer->open) {
         return usage(err, scorer == NULL ? no_scorer : no_row);
     }
+    scorer->rows->common = scorer->shared->n > 0 ? scorer->shared : NULL;
+    scorer->rows->common_slot = scorer->field_shared + scorer->exported->schema->n_specs;
     const tn_fault fault = tn_rows_end(scorer->at, &spec);
     int code = fault == TN_FAULT_UNEVEN ? uneven(scorer, err) : refused(spec, nothing, fault, err);
     scorer->open = code != TNET_OK;
+    if (code == TNET_OK && scorer->at == scorer->shared) {
+        note_shared_crosses(scorer);
+    }
     return code;
 }
 
@@ -316,9 +342,10 @@ int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
 static void note_shared(tnet_scorer *s, int field)
 {
     const tn_slot_spec *spec = &s->exported->schema->spec[field];
-    const size_t n = s->exported->schema->n_specs;
+    const tn_schema *schema = s->exported->schema;
+    bool *slot = s->field_shared + schema->n_specs;
     s->field_shared[field] = true;
-    s->field_shared[spec->slot != TN_NOWHERE ? n + spec->slot : 2 * n + spec->numeric] = true;
+    slot[spec->slot != TN_NOWHERE ? spec->slot : schema->n_slots + spec->numeric] = true;
 }
 
 /* Returns the field of an open row, with room for one more value. */
@@ -427,10 +454,9 @@ int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *er
 /* The part that all rows have in common. */
 static tn_shared_row shared_of(const tnet_scorer *scorer)
 {
-    const size_t n = scorer->exported->schema->n_specs;
-    return (tn_shared_row){.row = scorer->shared,
-                           .slot = scorer->field_shared + n,
-                           .numeric = scorer->field_shared + 2 * n};
+    const tn_schema *schema = scorer->exported->schema;
+    const bool *slot = scorer->field_shared + schema->n_specs;
+    return (tn_shared_row){.row = scorer->shared, .slot = slot, .numeric = slot + schema->n_slots};
 }
 
 int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err)

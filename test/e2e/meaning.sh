@@ -21,6 +21,7 @@ slots:
   - {name: b, column: x0, type: float, transform: {buckets: [-1, 0, 1]}}
   - {name: q, column: x0, type: float}
   - {name: v, column: x0, type: float, as: value}
+  - {name: x, cross: [s1, s2]}
 embedding: {cvm: true}
 model: {type: widedeep, hidden: [8]}
 train: {epochs: 1, batch: 100, threads: 1}
@@ -93,6 +94,7 @@ data.secrets            csv free    -
 slots.NAME.name         csv free    -
 slots.NAME.column       csv refused slots.s0.column=s1
 slots.NAME.type         csv refused slots.s0.type=str
+slots.NAME.cross        csv refused slots.x.cross=[s2,s1]
 slots.NAME.share        csv refused slots.s2.share=s2
 slots.NAME.as           csv refused slots.v.as=key
 slots.NAME.transform    csv refused slots.b.transform={buckets:@[-1,.5,1]}

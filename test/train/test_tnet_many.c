@@ -157,6 +157,15 @@ static const char *const few[] = {sums, "slots.tags.pool=sum", NULL};
 static const char *const all[] = {sums, "slots.tags.pool=sum", "slots.seq.pool=sum",
                                   "slots.top.pool=sum", NULL};
 
+/* Crosses of slots that are shared, that are of rows, and of both; gone has a key where it is
+ * absent. */
+static const char *const crossed[] = {
+    "slots=[{name: user}, {name: item, type: str, share: item}, {name: hist, type: str, share: "
+    "item, max_len: 3}, {name: gone, type: hex, absent: key}, {name: ui, cross: [user, item]}, "
+    "{name: uh, cross: [hist, user]}, {name: gi, cross: [gone, item]}, {name: all, cross: [item, "
+    "hist, gone]}, {name: price, type: float, as: value}]",
+    NULL};
+
 /* Every model, and the layers that lay slots side by side, cut them, or read their rows again. */
 static const struct {
     const char *model;
@@ -180,6 +189,17 @@ static const struct {
      NULL},
     {"{type: finalnet, hidden: [6, 4], batch_norm: true}", NULL},
     {"{type: masknet, hidden: [4], blocks: 2, block_units: 3}", NULL},
+    {"{type: xdeepfm, hidden: [4], cin: [3], slots: {deep: [user, item, hist, tags, amount]}}",
+     few},
+    {"{type: fibinet, hidden: [4], bilinear: each, slots: {deep: [user, item, hist, amount]}}",
+     few},
+    {"{type: onn, hidden: [4], k: 2}", all},
+    {"{type: autoint, hidden: [4], layers: 1, units: 6}", all},
+    {"{type: afm, attention: 3, slots: {deep: [user, item, hist, tags, amount]}}", few},
+    {"{type: edcn, layers: 2}", all},
+    {"{type: fcn, layers: 1, shallow: 2}", NULL},
+    {"{type: dcnmix, hidden: [4], layers: 1, rank: 2, experts: 3}", NULL},
+    {"{type: widedeep, hidden: [4]}", crossed},
     {"{type: graph, inputs: {deep: {embed: [user, item, hist]}, wide: {embed: all, dim: 1}, num: "
      "{numeric: all}}, layers: "
      "[{name: x, concat: [deep, num]}, {name: cut, slice: x, first: 2, cols: 7}, {name: own, "

@@ -22,6 +22,22 @@ static tn_slot_opts *slot_at(const tn_tables *slots, uint32_t i)
     return (tn_slot_opts *)slots->item + i;
 }
 
+/* Leaves out crosses: nothing of a record is in them. */
+static void drop_crosses(tn_tables *slots, tn_arena *arena)
+{
+    const tn_tables all = *slots;
+    const tn_tree **tree = TN_NEW_ARRAY(arena, const tn_tree *, (size_t)all.n + 1);
+    slots->item = TN_NEW_ARRAY(arena, tn_slot_opts, (size_t)all.n + 1);
+    slots->tree = all.tree != NULL ? tree : NULL;
+    slots->n = 0;
+    for (uint32_t i = 0; i < all.n; i++) {
+        if (slot_at(&all, i)->cross.n == 0) {
+            tree[slots->n] = all.tree != NULL ? all.tree[i] : NULL;
+            *slot_at(slots, slots->n++) = *slot_at(&all, i);
+        }
+    }
+}
+
 static void switch_rules_off(const tn_tables *slots)
 {
     for (uint32_t i = 0; i < slots->n; i++) {
@@ -51,6 +67,7 @@ tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, 
     out->data.target = target;
     out->data.part_bytes = TN_PART_WHOLE; /* so that lines are known wherever a fault is met */
     if ((flags & TN_DATASET_AS_READ) != 0) {
+        drop_crosses(&out->slots, b->arena);
         switch_rules_off(&out->slots);
     }
     return tn_schema_new(&out->schema, &out->data, &out->slots, b, err);

@@ -44,8 +44,7 @@ bool tn_rows_grow(void *at, uint32_t used, uint32_t need, size_t size, uint32_t 
     return true;
 }
 
-/* Makes room for `need` more entries, and then for absent keys. False: no memory. */
-static bool rows_grow_entries(tn_rows *rows, uint32_t need)
+bool tn_rows_make_room(tn_rows *rows, uint32_t need)
 {
     struct rows_private *p = rows->private;
     const tn_schema *s = rows->schema;
@@ -153,7 +152,7 @@ static bool leave_grid(tn_rows *rows)
     const tn_bare grid = rows->private->bare.now;
     uint32_t n = rows->n_entries;
     rows->n_entries = 0;
-    bool grown = rows_grow_entries(rows, n + 1);
+    bool grown = tn_rows_make_room(rows, n + 1);
     rows->n_entries = n;
     if (!grown) {
         return false;
@@ -173,7 +172,8 @@ static bool leave_grid(tn_rows *rows)
 /* All its keys are of slots that have one or none, and their x_j is 1. */
 static bool has_grids(const tn_schema *schema)
 {
-    bool grids = !schema->ruled && schema->n_slots > 0 && schema->n_specs <= TN_GRID_SLOTS;
+    bool grids = !schema->ruled && schema->n_crosses == 0 && schema->n_slots > 0 &&
+                 schema->n_specs <= TN_GRID_SLOTS;
     for (uint32_t i = 0; i < schema->n_specs; i++) {
         grids = grids && schema->spec[i].as != TN_AS_WEIGHTED;
     }
@@ -191,6 +191,7 @@ void tn_rows_free(tn_rows *rows)
         tn_free(rows->private->count);
         tn_free(rows->private->skip);
         tn_free(rows->private->most);
+        tn_free(rows->private->part);
         tn_free(rows->private->table);
         tn_free(rows->private->span);
         tn_free(rows->private->cell);
@@ -267,7 +268,7 @@ tn_status tn_rows_more(tn_rows *rows, tn_error *err)
     if (rows->n_entries >= TN_ROWS_ITEMS_MAX) {
         return tn_fail(err, TN_E_LIMIT, "more than %u values in one block", TN_ROWS_ITEMS_MAX);
     }
-    return rows_grow_entries(rows, VALUES_AT_ONCE)
+    return tn_rows_make_room(rows, VALUES_AT_ONCE)
                ? TN_OK
                : tn_fail(err, TN_E_MEMORY, "no memory for the values of a row");
 }
@@ -303,7 +304,7 @@ static tn_status make_room(tn_rows *rows, uint32_t values, tn_error *err)
                        TN_ROWS_ITEMS_MAX);
     }
     if (!tn_rows_grow(&rows->row, rows->n, 1, sizeof *rows->row, &rows->private->rows_max) ||
-        !rows_grow_entries(rows, values) || !reserve_numbers(rows)) {
+        !tn_rows_make_room(rows, values) || !reserve_numbers(rows)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
     }
     return TN_OK;
@@ -354,7 +355,7 @@ bool tn_rows_begin_grid(tn_rows *rows)
         /* one entry is what tn_rows_token makes of a value that is unusual */
         if (!tn_rows_grow(&rows->row, rows->n, 1, sizeof *rows->row, &p->rows_max) ||
             !tn_rows_grow(&b->grid, rows->n, 1, stride * sizeof *b->grid, &b->grid_max) ||
-            !reserve_numbers(rows) || (p->entries_max == 0 && !rows_grow_entries(rows, 1))) {
+            !reserve_numbers(rows) || (p->entries_max == 0 && !tn_rows_make_room(rows, 1))) {
             return false;
         }
     }
@@ -525,8 +526,9 @@ tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec)
         keep_values(rows);
         fill_absent(rows);
     }
-    rows->n++;
-    return TN_FAULT_NONE;
+    const tn_fault fault = tn_rows_put_crosses(rows, spec);
+    rows->n += fault == TN_FAULT_NONE;
+    return fault;
 }
 
 void tn_rows_explain_uneven(const tn_rows *rows, tn_text *out)

@@ -87,7 +87,11 @@ typedef struct tn_rows {
     tn_token *numeric_token; /* n * tn_schema_numbers(schema), likewise */
     double *real;            /* n_entries: the number that a key was made of, NAN of any other;
                                 NULL unless TN_ROWS_REALS are kept */
-    uint64_t duplicate_key;  /* tf.Example: names that came twice */
+    /* Slots that all rows have in common, by `common_slot`, in a block of one row: crosses of them
+     * and of slots of a row are the row's. Lent by a scorer; NULL: there are none. */
+    const struct tn_rows *common;
+    const bool *common_slot;
+    uint64_t duplicate_key;       /* tf.Example: names that came twice */
     struct rows_private *private; /* io/rows/rows_parsing.h */
 } tn_rows;
 
@@ -152,7 +156,8 @@ void tn_rows_group(tn_rows *rows, uint64_t sign);
 void tn_rows_group_text(tn_rows *rows, const char *text, size_t size);
 tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 
-/* Applies the rules of whole slots and keeps the row; on a fault (*spec: whose) it stays open. */
+/* Applies the rules of whole slots, adds crosses, and keeps the row; on a fault (*spec: whose) it
+ * stays open. */
 tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec) TN_MUST_USE;
 /* After TN_FAULT_UNEVEN, before the row is taken back: says which slots have how many values. */
 void tn_rows_explain_uneven(const tn_rows *rows, tn_text *out);

@@ -54,7 +54,9 @@ struct rows_private {
     uint32_t *skip;                /* n_slots: values that leave at the front */
     uint32_t *most;                /* n_slots: values that stay */
     const tn_slot_spec *uneven[2]; /* slots of one sequence with several lengths, after a fault */
-    uint32_t *table;               /* places of keys, for duplicates; 0: free */
+    tn_entry *part;                /* entries that a cross is made of */
+    uint32_t parts_max;
+    uint32_t *table; /* places of keys, for duplicates; 0: free */
     uint32_t table_max;
     tn_span *span; /* scratch of parsers, which grow it, as the last row left it */
     uint32_t spans_max;
@@ -100,6 +102,13 @@ void tn_rows_expect(tn_rows *rows, uint32_t n);
 /* Makes room for `need` more items of an array, the address of whose pointer is `at`; false: no
  * memory, and all is as it was. */
 bool tn_rows_grow(void *at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);
+
+/* Makes room for `need` more entries of the open row, and then for absent keys. False: no memory.
+ * */
+bool tn_rows_make_room(tn_rows *rows, uint32_t need);
+
+/* Adds the keys of crosses to the open row, whose slots are complete; on a fault *spec is whose. */
+tn_fault tn_rows_put_crosses(tn_rows *rows, const tn_slot_spec **spec) TN_MUST_USE;
 
 /* Appends bytes to the text; false: no memory. */
 bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out);

@@ -132,6 +132,11 @@ const tn_field tn_slot_fields[] = {
                  MODEL),
     TN_FIELD_STR(tn_slot_opts, column, "~", "column or feature it reads; default: its name", PLACE),
     TN_FIELD_CHOICE(tn_slot_opts, type, "id", tn_slot_type_words, "what its values are", KEY),
+    TN_FIELD_STRS(
+        tn_slot_opts, cross, "~",
+        "two to four slots: it has a key for each combination of their keys, and reads no "
+        "column",
+        KEY),
     TN_FIELD_STR(tn_slot_opts, share, "~", "slots of one share group have one vector per sign",
                  KEY),
     TN_FIELD_CHOICE(tn_slot_opts, as, "key", tn_slot_as_words,

@@ -116,6 +116,7 @@ typedef struct tn_slot_opts {
     const char *sequence; /* the one that its values are positions of; ~: none */
     uint32_t uneven;      /* error cut */
     uint32_t step_pool;
+    tn_strs cross;         /* slots whose keys it combines; n 0: it reads a column */
     const tn_tree *absent; /* none | key, or a number for `value` */
     uint32_t duplicates;
     bool drop_zero;

@@ -3,6 +3,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/number.h"
+#include "base/core/text.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
 #include "config/diag.h"
@@ -282,6 +283,109 @@ static void make_aside(making *m, uint32_t i, const tn_label_rule *label)
     spec->fast_path = fast_path_of(spec);
 }
 
+/* Returns whether an option has another value than it has by itself. */
+static bool is_set(const tn_field *f, const tn_slot_opts *o, const tn_slot_opts *usual)
+{
+    tn_text now = {0};
+    tn_text then = {0};
+    tn_field_value_text(&now, f, o);
+    tn_field_value_text(&then, f, usual);
+    const bool set = strcmp(tn_text_str(&now), tn_text_str(&then)) != 0;
+    tn_text_done(&now);
+    tn_text_done(&then);
+    return set;
+}
+
+/* Refuses what belongs to a column and its values, which a cross has not. An export says `absent:
+ * none`. */
+static void check_cross(const making *m, const tn_slot_opts *o, const tn_origin *at)
+{
+    static const char *const of_columns[] = {"column", "type",     "as",         "transform",
+                                             "list",   "values",   "max_len",    "duplicates",
+                                             "field",  "range",    "drop_zero",  "absent",
+                                             "uneven", "sequence", "non_finite", NULL};
+    tn_slot_opts usual;
+    tn_tree *map = tn_tree_new(m->b->arena, TN_TREE_MAP, *at);
+    tn_tree_put(m->b->arena, map, "name", tn_tree_scalar(m->b->arena, o->name, *at));
+    tn_fields_bind(m->b, tn_slot_fields, map, &usual);
+    usual.absent = o->absent != NULL && o->absent->kind == TN_TREE_SCALAR &&
+                           strcmp(o->absent->text, "none") == 0
+                       ? o->absent
+                       : usual.absent;
+    for (const tn_field *f = tn_slot_fields; f->kind != TN_KIND_END; f++) {
+        const char *const *key = of_columns;
+        while (*key != NULL && strcmp(*key, f->key) != 0) {
+            key++;
+        }
+        if (*key != NULL && is_set(f, o, &usual)) {
+            tn_diag_error(m->b->diag, at, "slot '%s' is a cross of others, which has no '%s'",
+                          o->name, f->key);
+        }
+    }
+    if (o->cross.n < 2 || o->cross.n > TN_CROSS_PARTS_MAX) {
+        tn_diag_error(m->b->diag, at, "slot '%s' is a cross of %u slots, not of 2 to %d", o->name,
+                      o->cross.n, TN_CROSS_PARTS_MAX);
+    }
+}
+
+/* A slot that is made of others, whose places are found when all of them are known. */
+static void make_cross(making *m, uint32_t i, const tn_slot_opts *o, const tn_origin *at)
+{
+    tn_slot_spec *spec = &m->spec[i];
+    *spec = (tn_slot_spec){.name = o->name,
+                           .column = o->name,
+                           .range_to = UINT64_MAX,
+                           .field = TN_UNSET_U32,
+                           .plain_key = true,
+                           .opts = o};
+    check_name(m, at, "slot name", o->name);
+    if (o->share != NULL) {
+        check_name(m, at, "share group", o->share);
+    }
+    check_cross(m, o, at);
+    place_spec(m, spec, o);
+}
+
+/* Returns the slot of this name that a cross can have as a part. NULL: reported. */
+static const tn_slot_spec *part_called(const making *m, const tn_slot_spec *cross, const char *name,
+                                       const tn_origin *at)
+{
+    for (uint32_t i = 0; i < m->s->n_specs + m->s->n_crosses; i++) {
+        const tn_slot_spec *part = &m->spec[i];
+        if (strcmp(part->name, name) != 0) {
+            continue;
+        }
+        if (part->slot != TN_NOWHERE && i < m->s->n_specs) {
+            return part;
+        }
+        tn_diag_error(m->b->diag, at, "slot '%s' is a cross of '%s', which %s", cross->name, name,
+                      i < m->s->n_specs ? "has no keys, but is a number" : "is a cross itself");
+        return NULL;
+    }
+    tn_diag_error(m->b->diag, at, "slot '%s' is a cross of '%s', and there is no such slot",
+                  cross->name, name);
+    return NULL;
+}
+
+static void find_parts(making *m, uint32_t i, const tn_origin *at)
+{
+    tn_slot_spec *cross = &m->spec[i];
+    const tn_strs *names = &cross->opts->cross;
+    uint32_t *part = TN_NEW_ARRAY(m->b->arena, uint32_t, names->n);
+    for (uint32_t k = 0; k < names->n; k++) {
+        const tn_slot_spec *spec = part_called(m, cross, names->item[k], at);
+        part[k] = spec != NULL ? spec->slot : TN_NOWHERE;
+        for (uint32_t j = 0; j < k && spec != NULL; j++) {
+            if (part[j] == part[k]) {
+                tn_diag_error(m->b->diag, at, "slot '%s' is a cross of '%s' with itself",
+                              cross->name, spec->name);
+            }
+        }
+    }
+    cross->n_parts = names->n;
+    cross->part = part;
+}
+
 static const tn_slot_opts *slot_at(const tn_tables *slots, uint32_t i)
 {
     return (const tn_slot_opts *)slots->item + i;
@@ -330,27 +434,56 @@ static void make_sequences(const making *m)
 static const tn_label_rule *read_label_rule(const tn_tree *tree, tn_target target,
                                             const tn_binder *b);
 
+/* Makes the specs of columns, or those of crosses. */
+static void make_kind(making *m, const tn_tables *slots, bool crosses)
+{
+    tn_schema *s = m->s;
+    for (uint32_t i = 0; i < slots->n; i++) {
+        const tn_slot_opts *o = slot_at(slots, i);
+        const tn_origin *at = slots->tree != NULL ? &slots->tree[i]->at : &data_origin;
+        if (crosses && o->cross.n > 0) {
+            make_cross(m, s->n_specs + s->n_crosses++, o, at);
+        } else if (!crosses && o->cross.n == 0) {
+            make_spec(m, s->n_specs++, o, at);
+        }
+    }
+}
+
+/* Makes the specs of columns, of numbers beside the row, and of crosses, in this order. */
+static void make_all(making *m, const tn_tables *slots)
+{
+    tn_schema *s = m->s;
+    make_kind(m, slots, false);
+    s->n_specs += s->n_aside;
+    for (uint32_t i = 0; i < s->n_aside; i++) {
+        const tn_aside *a = &s->data->aside[i];
+        make_aside(m, i, a->label != NULL ? read_label_rule(a->label, a->target, m->b) : NULL);
+    }
+    make_kind(m, slots, true);
+    for (uint32_t i = 0, k = s->n_specs; i < slots->n; i++) {
+        if (slot_at(slots, i)->cross.n > 0) {
+            find_parts(m, k++, slots->tree != NULL ? &slots->tree[i]->at : &data_origin);
+        }
+    }
+}
+
 static void make_specs(making *m, const tn_tables *slots)
 {
     tn_arena *arena = m->b->arena;
     tn_schema *s = m->s;
     s->n_aside = s->data->tasks != NULL ? s->data->tasks->n_aside : 0;
-    s->n_specs = slots->n + s->n_aside;
-    m->spec = TN_NEW_ARRAY(arena, tn_slot_spec, s->n_specs + 1);
+    const uint32_t n = slots->n + s->n_aside;
+    m->spec = TN_NEW_ARRAY(arena, tn_slot_spec, n + 1);
     m->group = TN_NEW_ARRAY(arena, tn_share_group, slots->n + 1);
     refuse_doubles(m, slots);
-    for (uint32_t i = 0; i < slots->n; i++) {
-        make_spec(m, i, slot_at(slots, i),
-                  slots->tree != NULL ? &slots->tree[i]->at : &data_origin);
-    }
-    for (uint32_t i = 0; i < s->n_aside; i++) {
-        const tn_aside *a = &s->data->aside[i];
-        make_aside(m, i, a->label != NULL ? read_label_rule(a->label, a->target, m->b) : NULL);
-    }
-    const tn_slot_spec **slot = TN_NEW_ARRAY(arena, const tn_slot_spec *, s->n_specs + 1);
-    const tn_slot_spec **numeric = TN_NEW_ARRAY(arena, const tn_slot_spec *, s->n_specs + 1);
+    make_all(m, slots);
+    const tn_slot_spec **slot = TN_NEW_ARRAY(arena, const tn_slot_spec *, n + 1);
+    const tn_slot_spec **numeric = TN_NEW_ARRAY(arena, const tn_slot_spec *, n + 1);
     s->quick_fields = !s->data->trim && s->empty_is_null;
     s->quick_features = true;
+    for (uint32_t i = s->n_specs; i < n; i++) {
+        slot[m->spec[i].slot] = &m->spec[i];
+    }
     for (uint32_t i = 0; i < s->n_specs; i++) {
         const tn_slot_spec *spec = &m->spec[i];
         if (spec->slot != TN_NOWHERE) {

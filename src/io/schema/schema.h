@@ -22,6 +22,7 @@ typedef struct tn_tables tn_tables;       /* config/values.h */
 typedef struct tn_data_opts tn_data_opts; /* io/schema/dataopts.h */
 typedef struct tn_slot_opts tn_slot_opts;
 
+enum { TN_CROSS_PARTS_MAX = 4 };
 enum { TN_SLOTS_MAX = 4096, TN_COLUMNS_MAX = 65535, TN_VALUES_MAX = 1048576 };
 
 #define TN_NOWHERE UINT32_MAX
@@ -75,6 +76,8 @@ typedef struct tn_slot_spec {
     bool weighs;                       /* a number that is a task's factor */
     uint32_t field;                    /* libffm, libfm; TN_UNSET_U32: none */
     uint64_t range_from, range_to;     /* libsvm, libfm, [from, to]; 0 .. UINT64_MAX: all */
+    uint32_t n_parts;                  /* a cross: how many slots, else 0 */
+    const uint32_t *part;              /* their places among the slots of a batch */
     const tn_slot_opts *opts;          /* for train/ */
 } tn_slot_spec;
 
@@ -136,9 +139,10 @@ typedef struct tn_columns {
 
 typedef struct tn_schema {
     const tn_data_opts *data;
-    uint32_t n_specs;
-    const tn_slot_spec *spec; /* everything in `slots:`, in its order */
-    uint32_t n_slots;         /* slots with keys, which a batch has */
+    uint32_t n_specs;         /* all that read columns; parsers know no others */
+    uint32_t n_crosses;       /* made of other slots at the end of a row (io/rows/rows_cross.c) */
+    const tn_slot_spec *spec; /* everything in `slots:`, in its order, but crosses come last */
+    uint32_t n_slots;         /* slots with keys, which a batch has; crosses come last */
     const tn_slot_spec *const *slot;
     uint32_t n_numeric; /* columns of the numeric input */
     uint32_t n_aside;   /* numbers beside the row, after these (base/keys/tasks.h) */

@@ -177,6 +177,9 @@ typedef struct answer {
 
 static bool reads(const tn_slot_opts *slot, const char *column)
 {
+    if (slot->cross.n > 0) {
+        return false; /* it is made of others */
+    }
     return is(slot->column != NULL ? slot->column : slot->name, column) || is(slot->values, column);
 }
 

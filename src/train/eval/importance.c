@@ -35,7 +35,7 @@ typedef struct measuring {
     tn_run run; /* without slices and metrics of the user's */
     uint32_t repeats;
     tn_eval_request judged; /* request of each judge */
-    slot_judge *judge;      /* n_specs + 1 */
+    slot_judge *judge;      /* n_judged + 1 */
     uint32_t n_judges;      /* judges with an open collector */
     tn_step *step;
     tn_batch_gather *gather;
@@ -45,10 +45,16 @@ typedef struct measuring {
     tn_reader_stopper *stopper; /* NULL: nobody can stop it */
 } measuring;
 
+/* Crosses are dealt as they are, like columns of their own. */
+static uint32_t n_judged(const tn_schema *schema)
+{
+    return schema->n_specs + schema->n_crosses;
+}
+
 /* Scores a block in batches, for the judge of `spec`; TN_NOWHERE: as it is. */
 static tn_status score_block(measuring *m, const tn_batch *block, uint32_t spec, tn_error *err)
 {
-    slot_judge *judge = &m->judge[spec != TN_NOWHERE ? spec : m->schema->n_specs];
+    slot_judge *judge = &m->judge[spec != TN_NOWHERE ? spec : n_judged(m->schema)];
     tn_gathered what = {.spec = spec, .deal = m->deal};
     while (what.first < block->rows) {
         const uint32_t left = block->rows - what.first;
@@ -70,7 +76,7 @@ static tn_status measure_block(measuring *m, const tn_batch *block, tn_error *er
 {
     TN_ASSERT(block->rows <= BLOCK_ROWS);
     TN_TRY(score_block(m, block, TN_NOWHERE, err));
-    for (uint32_t spec = 0; spec < m->schema->n_specs; spec++) {
+    for (uint32_t spec = 0; spec < n_judged(m->schema); spec++) {
         const uint64_t name = tn_name64(m->schema->spec[spec].name);
         for (uint32_t r = 0; r < m->repeats; r++) {
             for (uint32_t i = 0; i < block->rows; i++) {
@@ -105,8 +111,8 @@ static tn_status open_reader(measuring *m, tn_error *err)
 static tn_status open_judges(measuring *m, tn_error *err)
 {
     m->judged = (tn_eval_request){.calibration = m->request->calibration, .stop = m->request->stop};
-    TN_TRY(TN_ALLOC(m->judge, (size_t)m->schema->n_specs + 1, "metrics of slots", err));
-    for (; m->n_judges <= m->schema->n_specs; m->n_judges++) {
+    TN_TRY(TN_ALLOC(m->judge, (size_t)n_judged(m->schema) + 1, "metrics of slots", err));
+    for (; m->n_judges <= n_judged(m->schema); m->n_judges++) {
         slot_judge *judge = &m->judge[m->n_judges];
         judge->collector = (tn_score_collector){.run = &m->run,
                                                 .schema = m->schema,
@@ -163,7 +169,7 @@ static tn_status read_all(measuring *m, tn_error *err)
 
 static void sum_up(const measuring *m, tn_importance *out)
 {
-    const slot_judge *base = &m->judge[m->schema->n_specs];
+    const slot_judge *base = &m->judge[n_judged(m->schema)];
     out->rows = m->rows;
     for (uint32_t k = 0; k < TN_IMPORTANCE_METRICS; k++) {
         const char *name = metrics_of[m->run.data.target][k];
@@ -188,7 +194,7 @@ tn_status tn_importance_measure(tn_worker *w, const tn_eval_request *request, ui
                    .schema = w->plan->schema,
                    .run = *w->plan->run,
                    .repeats = repeats};
-    *out = (tn_importance){.n = m.schema->n_specs};
+    *out = (tn_importance){.n = n_judged(m.schema)};
     m.run.eval.auc = 0;
     m.run.eval.slices.n = 0;
     m.run.eval.metrics.n = 0;

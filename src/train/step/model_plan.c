@@ -230,6 +230,16 @@ static const tn_rules *resolve_rules(const tn_model_plan *p, const tn_row_option
 
 /* ---- features ---- */
 
+/* Returns whether a slot has at most one value in a row. */
+static bool is_single(const tn_schema *schema, const tn_slot_spec *spec)
+{
+    bool single = schema->frame_words && spec->list == 0;
+    for (uint32_t k = 0; k < spec->n_parts; k++) {
+        single = single && schema->slot[spec->part[k]]->list == 0;
+    }
+    return single;
+}
+
 static void read_slot(const tn_schema *schema, const tn_slot_spec *spec, const tn_run *run,
                       const tn_binder *b, tn_model_slot *out)
 {
@@ -239,7 +249,7 @@ static void read_slot(const tn_schema *schema, const tn_slot_spec *spec, const t
         .slot = spec->slot,
         .group = spec->group,
         .dim = o->dim != TN_UNSET_U32 ? o->dim : run->embedding.dim,
-        .single = schema->frame_words && spec->list == 0,
+        .single = is_single(schema, spec),
         .cvm = o->cvm != TN_UNSET_U32 ? o->cvm : run->embedding.cvm,
         .uses = o->uses,
     };
