@@ -526,7 +526,10 @@ tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec)
         keep_values(rows);
         fill_absent(rows);
     }
-    const tn_fault fault = tn_rows_put_crosses(rows, spec);
+    tn_fault fault = TN_FAULT_NONE;
+    if (rows->schema->n_crosses > 0) {
+        fault = tn_rows_put_crosses(rows, spec);
+    }
     rows->n += fault == TN_FAULT_NONE;
     return fault;
 }
