@@ -180,6 +180,18 @@ function draw_slots(   all, n) {
         finish_slot(name)
     }
     if (named) sliced = sliced == "" ? "u" : sliced
+    if (chance(20)) draw_cross()
+}
+# A cross of the first slot and of another that has keys for sure.
+function draw_cross(   i, other) {
+    for (i = 1; i < n_slots; i++) if (names[i] ~ /^(h|w|s|t|b|c|C[0-9]+|site_|app_|device_)/ && names[0] ~ /^(u|a|C1|site_id)$/) other = names[i]
+    if (other == "" || !named && format != "libsvm" && format != "criteo") return
+    k = n_slots + 1
+    slot = "name: both, cross: [" names[0] ", " other "]"
+    key_options()
+    gsub(/~/, " ", slot)
+    slots[n_slots++] = "{" slot "}"
+    names[n_slots - 1] = "both"
 }
 
 # ---- the model ----
@@ -196,18 +208,26 @@ function draw_model() {
         if (model == "ffm") { put("model", "k: 2"); some(20, "model", "normalise: true") }
         if (model == "fwfm") { some(20, "model", "normalise: true"); some(30, "model", "linear: per_field") }
     } else {
-        put("model", "hidden: " pick("[8] [8,4] [16]"))
+        if (model !~ /^(afm|edcn|fcn)$/) put("model", "hidden: " pick("[8] [8,4] [16]"))
+        if (model == "xdeepfm") put("model", "cin: " pick("[3] [4,2]"))
+        if (model == "fibinet") some(50, "model", "bilinear: " pick("all each"))
+        if (model == "onn") put("model", "k: 2")
+        if (model == "autoint") { put("model", "layers: 1, units: 6"); some(30, "model", "layer_norm: true, wide: true") }
+        if (model == "edcn") { some(40, "model", "bridge: " pick("add concat")) }
+        if (model == "fcn") put("model", "layers: 1, shallow: 1")
+        if (model == "dcnmix") put("model", "rank: 2, experts: 2")
         if (model == "dlrm") put("model", "bottom: [4]")
         if (model == "finalmlp") put("model", "hidden2: [8], heads: 2, gate_hidden: [4]")
         if (model == "finalmlp") some(30, "model", "gate: false")
         if (model == "masknet") { put("model", "blocks: 2, block_units: 8"); some(30, "model", "structure: serial") }
         if (model ~ /dcn/) put("model", "layers: " pick("1 2"))
+        if (model == "dcnmix") some(50, "model", "structure: " pick("stacked cross_only"))
         if (model ~ /^(dcnv2|gdcn)$/) { some(30, "model", "rank: 2"); some(50, "model", "structure: " pick("stacked cross_only")) }
         if (model ~ /^(widedeep|deepfm)$/) some(20, "model", "head: concat")
         if (model == "nfm") some(20, "model", "pair_dropout: 0.2")
-        if (model != "masknet") some(25, "model", "batch_norm: true")
+        if (model !~ /^(masknet|afm|fcn)$/) some(25, "model", "batch_norm: true")
         some(25, "model", "dropout: 0.2")
-        some(25, "model", "activation: " pick("tanh sigmoid prelu gelu silu dice leaky_relu softplus"))
+        if (model !~ /^(afm|fcn)$/) some(25, "model", "activation: " pick("tanh sigmoid prelu gelu silu dice leaky_relu softplus"))
     }
     some(15, "model", "bias_init: " pick("-1 0"))
     some(10, "model", "init: " pick("he_uniform xavier_normal {uniform:~[-0.1,0.1]}"))
@@ -227,7 +247,7 @@ function draw_table() {
     some(20, "embedding", "expiry: " pick("{ttl_days:~1} {show_below:~2} {score_below:~0.3} {norm_below:~0.01} {ttl_days:~2,~show_below:~3,~combine:~and}"))
     some(15, "embedding", "decay: " pick("0.5 0.9 1"))
     # "no part of model 'fm' reads show and click"
-    if (model !~ /^(lr|fm|ffm|fwfm|nfm|graph)$/) some(10, "embedding", "cvm: true")
+    if (model !~ /^(lr|fm|ffm|fwfm|nfm|afm|edcn|graph)$/) some(10, "embedding", "cvm: true")
     if (chance(15)) put("embedding", "memory: " pick("none 100MB"))
     else if (chance(15)) put("embedding", "memory: 16MB, on_full: evict")
     reset = peers == 1 && chance(8) # "embedding.reset is for a run of one process"
@@ -410,7 +430,7 @@ BEGIN {
     for (k = 0; k < 20; k++) below(2)
     draw_data()
     waits = chance(20)
-    model = pick("lr fm ffm fwfm widedeep widedeep deepfm deepfm dcn dcnv2 gdcn nfm ipnn dlrm deepcrossing finalmlp finalnet masknet graph")
+    model = pick("lr fm ffm fwfm widedeep widedeep deepfm deepfm dcn dcnv2 gdcn nfm ipnn dlrm deepcrossing finalmlp finalnet masknet xdeepfm fibinet onn autoint afm edcn fcn dcnmix graph")
     # Pairs of slots want vectors of one width.
     any_width = model ~ /^(widedeep|dcn|dcnv2|gdcn|deepcrossing|finalnet)$/
     draw_slots()
