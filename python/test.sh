@@ -8,7 +8,7 @@ python=${PYTHON:-python3}
 venv=$PWD/build/python-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 if [ ! -e "$venv/ready" ]; then
     "$python" -m venv "$venv"
-    "$venv/bin/pip" install -q numpy scipy pandas pyarrow polars duckdb scikit-learn pytest optuna mlflow-skinny nbclient nbformat ipykernel
+    "$venv/bin/pip" install -q numpy scipy pandas pyarrow polars duckdb scikit-learn pytest nanoarrow optuna mlflow-skinny nbclient nbformat ipykernel
     touch "$venv/ready"
 fi
 TNET_LIBRARY_PATH=$bin PYTHONPATH=$PWD/python "$venv/bin/python" -m pytest -q "$@" python/tests

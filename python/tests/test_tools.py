@@ -1,11 +1,12 @@
-"""Optuna, Ray and MLflow around a model, where they are installed; the tutorial."""
+"""Optuna, Ray, MLflow and nanoarrow around a model, where they are installed; the tutorial."""
 
+import ctypes
 import os
 
 import numpy as np
 import pytest
 import tnet
-from test_model import fitted
+from test_model import SLOTS, fitted, learned
 
 
 def test_optuna_prunes_what_is_worse(rows, held):
@@ -37,6 +38,69 @@ def test_ray_gets_every_evaluation(rows, held):
     seen = []
     fitted(rows, valid=held, callbacks=[ReportCallback(["valid-auc"], report=seen.append)])
     assert [s["training_iteration"] for s in seen] == [1, 2] and seen[1]["valid-auc"] > 0.7
+
+
+def test_ray_tunes_a_model(rows, held, tmp_path):
+    ray = pytest.importorskip("ray")
+    pytest.importorskip("pyarrow")
+    from ray import tune
+    from tnet.ray import ReportCallback
+
+    def trainable(config):
+        model = tnet.Model("lr", epochs=2, lr=config["lr"], seed=1, threads=1)
+        model.fit(rows, label="click", valid=held, callbacks=[ReportCallback()])
+
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        found = tune.Tuner(
+            trainable, param_space={"lr": tune.grid_search([0.001, 0.1])},
+            tune_config=tune.TuneConfig(metric="valid-auc", mode="max"),
+            run_config=tune.RunConfig(storage_path=str(tmp_path), verbose=0)).fit()
+    finally:
+        ray.shutdown()
+    assert not found.errors and len(found) == 2
+    assert found.get_best_result().config["lr"] == 0.1
+    assert all(result.metrics["training_iteration"] == 2 for result in found)
+
+
+def test_nanoarrow_reads_our_arrays():
+    na = pytest.importorskip("nanoarrow")
+    from nanoarrow.c_array_stream import allocate_c_array_stream
+    from tnet import _library
+    from tnet._arrow import source_of
+    rng = np.random.default_rng(5)
+    for n in (0, 1, 7, 64, 1000):
+        words = np.array([f"ö{v}" if v % 3 else None for v in rng.integers(0, 99, n)], dtype=object)
+        numbers = {name: rng.integers(0, 100, n).astype(name)
+                   for name in ("int8", "int16", "int32", "int64", "uint8", "uint64", "float32")}
+        lists = [[str(v)] * (v % 4) for v in rng.integers(0, 9, n)]
+        data = {**numbers, "words": words, "truth": rng.random(n) < 0.5, "lists": lists}
+        stream = allocate_c_array_stream()
+        source_of(data).fill(ctypes.cast(stream._addr(), ctypes.POINTER(
+            _library.ArrowArrayStream)).contents)
+        got = na.Array(stream)
+        kinds = [str(got.schema.field(i).type).split(".")[-1].lower() for i in range(len(data))]
+        assert kinds[:7] == ["int8", "int16", "int32", "int64", "uint8", "uint64", "float"]
+        assert kinds[8] == "bool"
+        for chunk in got.iter_chunks():
+            na.c_array(chunk).view()  # checks offsets and lengths
+        expected = [dict(zip(data, row)) for row in zip(*(
+            c.tolist() if isinstance(c, np.ndarray) else c for c in data.values()))]
+        assert got.to_pylist() == expected
+
+
+def test_arrays_of_nanoarrow_make_the_same_model(rows):
+    na = pytest.importorskip("nanoarrow")
+    by_arrays = learned(fitted(rows))
+    users = [str(u) for u in rows["user"]]
+    for text in (na.string(), na.large_string(), na.string_view()):
+        columns = {"click": na.c_array(rows["click"].tolist(), na.int8()),
+                   "user": na.c_array(users, text),
+                   "item": na.c_array(rows["item"].tolist(), na.uint32()),
+                   "price": na.c_array(rows["price"].tolist(), na.float64())}
+        schema = na.struct({name: c.schema for name, c in columns.items()})
+        table = na.c_array_from_buffers(schema, len(users), [None], children=columns.values())
+        assert learned(fitted(na.Array(table), slots=SLOTS)) == by_arrays
 
 
 def test_mlflow_saves_and_serves(rows, held, tmp_path):
