@@ -90,6 +90,9 @@ static tn_status make_schema(making *m, const tn_schema **out, tn_error *err)
     const char *slots = strstr(m->config.data, "\nmodel:");
     TN_ASSERT(slots != NULL);
     tn_text_add(&text, m->config.data, (size_t)(slots - m->config.data) + 1);
+    if (m->g->opts.buy > 0) {
+        tn_text_adds(&text, "  - {name: buy, type: float, as: value}\n");
+    }
     if (m->g->opts.truth) {
         tn_text_adds(&text, "  - {name: truth, type: float, as: value}\n");
     }
@@ -185,6 +188,13 @@ static void print_report(const making *m, const char *file, double seconds)
                   r->oracle.auc, r->oracle.auc_expected);
     (void)fprintf(out, "logloss %.6f (expected %.6f)\n", r->oracle.logloss,
                   r->oracle.logloss_expected);
+    if (m->g->opts.buy > 0) {
+        (void)fprintf(out, "purchases %llu, auc %.6f (expected %.6f), ",
+                      (unsigned long long)r->purchases.clicks, r->purchases.auc,
+                      r->purchases.auc_expected);
+        (void)fprintf(out, "of clicks %.4f, of all rows if clicked %.4f\n", m->g->purchases.rate,
+                      m->g->purchases.rate_all);
+    }
 }
 
 /* Makes the folder of a day's file; its name may be the day's. */
@@ -296,8 +306,8 @@ static tn_status make(making *m, const tn_options *options, tn_error *err)
     TN_TRY(tn_generator_new(&m->g, &opts, m->team, err));
     m->g->show = m->quiet || !tn_terminal_is_one() ? NULL : show_rows;
     TN_TRY(plan_days(m, days, err));
-    const tn_gen_place at = {.format =
-                                 m->flags->format != NULL ? m->flags->format : formats[opts.preset],
+    const char *usual = opts.buy > 0 && opts.preset == TN_GEN_PLAIN ? "csv" : formats[opts.preset];
+    const tn_gen_place at = {.format = m->flags->format != NULL ? m->flags->format : usual,
                              .path = m->flags->to,
                              .days = m->days ? days : NULL};
     TN_TRY(tn_gen_config(m->g, &at, &m->config, err));

@@ -26,7 +26,14 @@
 #include <string.h>
 
 /* Second words of the streams. */
-enum { STREAM_ROW = 1, STREAM_WEIGHT = 2, STREAM_HIDDEN = 3, STREAM_SAMPLE = 4, STREAM_DRIFT = 5 };
+enum {
+    STREAM_ROW = 1,
+    STREAM_WEIGHT = 2,
+    STREAM_HIDDEN = 3,
+    STREAM_SAMPLE = 4,
+    STREAM_DRIFT = 5,
+    STREAM_BOUGHT = 6
+};
 
 enum { HIDDEN_UNITS = 16, LN2_BUCKETS = 1024 };
 
@@ -62,6 +69,7 @@ typedef struct sample {
     const tn_generator *g;
     double linear[SAMPLE_ROWS];
     double mixed[SAMPLE_ROWS];
+    double bought[SAMPLE_ROWS];
     bool failed[SAMPLE_ROWS / TILE_ROWS];
 } sample;
 
@@ -224,6 +232,9 @@ static tn_status plan_slots(tn_generator *g, tn_error *err)
 {
     static const double rates[] = {0.2, 0.2562, 0.35, 0.3};
     const bool histories = g->opts.preset == TN_GEN_HISTORIES;
+    if (histories && g->opts.buy > 0) {
+        return tn_fail(err, TN_E_USAGE, "'buy' does not go with preset 'histories'");
+    }
     if (histories != (g->opts.model == TN_GEN_ATTENTION) && g->opts.model != TN_GEN_LR) {
         return tn_fail(err, TN_E_USAGE,
                        "model '%s' does not go with preset '%s': 'histories' has 'attention' or "
@@ -442,6 +453,23 @@ static logit_parts fill_row(tn_gen_row *row, const tn_generator *g, uint64_t str
     return parts;
 }
 
+/* The sum of the row's weights for purchases. */
+static double sum_bought(const tn_generator *g, const tn_gen_row *row)
+{
+    double sum = 0;
+    for (uint32_t s = 0; s < g->n_slots && g->opts.buy > 0; s++) {
+        const tn_gen_slot *slot = &g->slot[s];
+        for (uint32_t i = row->first[s]; i < row->first[s + 1] && slot->pair == NULL; i++) {
+            sum += weight(g->bought[s], row->id[i]);
+        }
+        if (slot->kind == TN_GEN_NUMBER && !isnan(row->number[s])) {
+            sum +=
+                weight(g->bought[s], 0) * (slot->log ? tn_log1p(row->number[s]) : row->number[s]);
+        }
+    }
+    return sum;
+}
+
 void tn_gen_row_draw(tn_gen_row *row, const tn_generator *g, uint64_t index)
 {
     uint64_t stream = tn_stream3(g->opts.seed, TN_RNG_GENERATE, STREAM_ROW, index);
@@ -452,6 +480,10 @@ void tn_gen_row_draw(tn_gen_row *row, const tn_generator *g, uint64_t index)
     row->logit = t->bias + t->linear * parts.linear + t->mixed * parts.mixed;
     row->p = tn_sigmoid(row->logit);
     row->click = tn_unit(tn_draw(stream, draws)) < row->p;
+    if (g->opts.buy > 0) {
+        row->buy_logit = tn_purchase_logit(&g->purchases, row->logit, sum_bought(g, row));
+        row->buy = row->click && tn_unit(tn_draw(stream, draws + 1)) < tn_sigmoid(row->buy_logit);
+    }
 }
 
 static void sample_tile(void *job, uint32_t tile)
@@ -469,6 +501,7 @@ static void sample_tile(void *job, uint32_t tile)
         logit_parts parts = fill_row(&row, s->g, stream, &draws);
         s->linear[i] = parts.linear;
         s->mixed[i] = parts.mixed;
+        s->bought[i] = sum_bought(s->g, &row);
     }
     tn_gen_row_done(&row);
 }
@@ -549,6 +582,13 @@ static tn_status fit_truth(tn_generator *g, tn_team *team, tn_error *err)
     scale(&g->opts, s, &g->truth);
     g->truth.bias = find_bias(s->linear, g->opts.rate);
     g->truth.rate = mean_p(s->linear, g->truth.bias);
+    if (g->opts.buy > 0) {
+        for (uint32_t i = 0; i < SAMPLE_ROWS; i++) {
+            s->linear[i] += g->truth.bias;
+        }
+        tn_purchases_fit(g->opts.buy, g->opts.selection, s->linear, s->bought, SAMPLE_ROWS,
+                         &g->purchases);
+    }
     tn_free(s);
     return TN_OK;
 }
@@ -583,6 +623,10 @@ const tn_field tn_gen_fields[] = {
     TN_FIELD_F64(tn_gen_opts, interaction, "0.5", 0, 1, "",
                  "fm, deep, attention: share of the logit's variance that is not linear"),
     TN_FIELD_U32(tn_gen_opts, dim, "4", 1, 256, "", "fm, deep: width of the planted vectors"),
+    TN_FIELD_F64(tn_gen_opts, buy, "0", 0, 0.999, "",
+                 "csv, tsv, tfrecord: a column `buy` of purchases, which share of clicks they are"),
+    TN_FIELD_F64(tn_gen_opts, selection, "0.5", -1, 1, "",
+                 "correlation of the logits of a click and of a purchase given one"),
     TN_FIELD_BOOL(tn_gen_opts, truth, "false",
                   "csv, tsv, tfrecord: a column `truth` with the planted probability"),
     TN_FIELD_F64(tn_gen_opts, drift, "0", 0, 1, "",
@@ -599,10 +643,12 @@ static tn_status make_laws(tn_generator *g, tn_error *err)
 {
     g->law = TN_NEW_ARRAY(g->arena, tn_zipf *, g->n_slots);
     g->weights = TN_NEW_ARRAY(g->arena, uint64_t, g->n_slots);
+    g->bought = TN_NEW_ARRAY(g->arena, uint64_t, g->n_slots);
     g->phases = TN_NEW_ARRAY(g->arena, uint64_t, g->n_slots);
     for (uint32_t s = 0; s < g->n_slots; s++) {
         const tn_gen_slot *slot = &g->slot[s];
         g->weights[s] = tn_stream3(g->opts.seed, TN_RNG_GENERATE, STREAM_WEIGHT, s);
+        g->bought[s] = tn_stream3(g->opts.seed, TN_RNG_GENERATE, STREAM_BOUGHT, s);
         g->phases[s] = tn_stream3(g->opts.seed, TN_RNG_GENERATE, STREAM_DRIFT, s);
         g->values_max += slot->kind == TN_GEN_NUMBER ? 0 : slot->values_max;
         if (slot->kind != TN_GEN_NUMBER && slot->kind != TN_GEN_COUNT) {

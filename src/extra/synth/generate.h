@@ -32,6 +32,7 @@
 
 #include "base/core/error.h"
 #include "config/values.h"
+#include "extra/synth/purchases.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,6 +66,8 @@ typedef struct tn_gen_opts {
     double spread;
     double interaction;
     uint32_t dim;
+    double buy;       /* share of clicks that are purchases; 0: there are none */
+    double selection; /* correlation of the two logits */
     bool truth;
     double drift;
     uint32_t days;     /* so many of rows / days; 0: day_rows says */
@@ -120,8 +123,10 @@ typedef struct tn_generator {
     const tn_gen_slot *slot;
     uint32_t values_max; /* in a row, all slots together */
     uint64_t *weights;   /* n_slots: stream of the slot's weights */
+    uint64_t *bought;    /* n_slots: stream of its weights for purchases */
     uint64_t *phases;    /* n_slots: stream of its u_k; what drifts */
     tn_gen_truth truth;
+    tn_gen_purchases purchases;
     void (*show)(uint64_t done, uint64_t rows); /* gets how far the rows are; NULL: nobody asks */
     /* for generate.c */
     tn_arena *arena;
@@ -143,8 +148,9 @@ uint64_t tn_gen_ids_ever(const tn_generator *g, uint32_t slot);
 
 /* One example; arrays are the caller's, one row for each thread. */
 typedef struct tn_gen_row {
-    bool click;
+    bool click, buy; /* buy: a purchase, only with a click */
     double logit, p;
+    double buy_logit; /* logit of a purchase given a click */
     uint64_t day;
     uint32_t *first; /* n_slots + 1: values of slot s are id[first[s]] .. id[first[s + 1] - 1] */
     uint64_t *id;    /* COUNT: the bucket */

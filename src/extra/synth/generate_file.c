@@ -65,6 +65,7 @@ typedef struct work {
     tn_arena *arena; /* holds what the rows point to */
     params params;
     tn_oracle_row *judged;
+    tn_oracle_row *bought; /* the same of purchases; NULL: there are none */
     uint64_t n_judged;
     uint64_t done; /* rows of earlier rounds */
     uint32_t rows_in_block;
@@ -81,9 +82,10 @@ static tn_status spell(const tn_generator *g, const char *format, spelling *out,
         out->lists = csv || tsv;
         return TN_OK;
     }
-    if (g->opts.truth) {
+    if (g->opts.truth || g->opts.buy > 0) {
         return tn_fail(err, TN_E_CONFIG,
-                       "format '%s' has no column for 'truth'; csv, tsv and tfrecord have", format);
+                       "format '%s' has no column for '%s'; csv, tsv and tfrecord have", format,
+                       g->opts.truth ? "truth" : "buy");
     }
     if (g->opts.preset == TN_GEN_CRITEO && strcmp(format, "criteo") == 0) {
         return TN_OK;
@@ -149,13 +151,44 @@ static void describe_columns(const tn_generator *g, tn_text *out)
     for (uint32_t s = 0; s < g->n_slots; s++) {
         tn_text_addf(out, ", %s", g->slot[s].name);
     }
+    tn_text_adds(out, g->opts.buy > 0 ? ", buy" : "");
     tn_text_adds(out, g->opts.truth ? ", truth]\n" : "]\n");
+}
+
+/* Writes the planted model itself, of weights alone: one for each id and task. */
+static void describe_sums(tn_text *out)
+{
+    tn_text_adds(out, "model:\n"
+                      "  type: graph\n"
+                      "  inputs:\n"
+                      "    wide: {embed: all, dim: 1}\n"
+                      "    bought: {embed: all, dim: 1}\n"
+                      "  layers:\n"
+                      "    - {name: clicks, sum: wide}\n"
+                      "    - {name: purchases, sum: bought}\n"
+                      "    - {name: click, bias: clicks}\n"
+                      "    - {name: buy, bias: purchases}\n"
+                      "  output: {click: click, buy: buy}\n");
+}
+
+static void describe_purchases(const tn_generator *g, tn_text *out)
+{
+    if (g->opts.model == TN_GEN_LR) {
+        describe_sums(out);
+    } else {
+        tn_text_addf(out, "model:\n  type: esmm\nembedding:\n  dim: %u\n", 2 * g->opts.dim);
+    }
+    tn_text_adds(out, "tasks:\n  click: {label: label}\n  buy: {of: click}\n");
 }
 
 /* The model of TNet that can hold what was planted. */
 static void describe_model(const tn_generator *g, tn_text *out)
 {
     static const char *const models[] = {"lr", "fm", "deepfm", "din"};
+    if (g->opts.buy > 0) {
+        describe_purchases(g, out);
+        return;
+    }
     tn_text_addf(out, "model:\n  type: %s\n", models[g->opts.model]);
     if (g->opts.preset == TN_GEN_HISTORIES) {
         tn_text_adds(out, "sequences:\n  clicks: {slots: [hist_item, hist_cate], target: [item, "
@@ -270,6 +303,25 @@ tn_oracle tn_oracle_judge(tn_oracle_row *row, size_t n)
     return out;
 }
 
+/* The member `purchases` of the truth. */
+static void put_purchases(const tn_generator *g, const tn_oracle *oracle, tn_text *out)
+{
+    const tn_gen_purchases *t = &g->purchases;
+    tn_json_open_key(out, "purchases", '{');
+    tn_json_f64(out, "selection", g->opts.selection);
+    tn_json_f64(out, "click", t->click);
+    tn_json_f64(out, "bias", t->bias);
+    tn_json_f64(out, "own", t->own);
+    tn_json_f64(out, "rate", t->rate);
+    tn_json_f64(out, "rate_all", t->rate_all);
+    tn_json_count(out, "purchases", oracle->clicks);
+    tn_json_f64(out, "auc", oracle->auc);
+    tn_json_f64(out, "auc_expected", oracle->auc_expected);
+    tn_json_f64(out, "logloss", oracle->logloss);
+    tn_json_f64(out, "logloss_expected", oracle->logloss_expected);
+    tn_json_close(out, '}');
+}
+
 void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_text *out)
 {
     const tn_gen_opts *o = &g->opts;
@@ -300,14 +352,17 @@ void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_te
     tn_json_f64(out, "logloss", report->oracle.logloss);
     tn_json_f64(out, "logloss_expected", report->oracle.logloss_expected);
     tn_json_close(out, '}');
+    if (o->buy > 0) {
+        put_purchases(g, &report->purchases, out);
+    }
     tn_json_close(out, '}');
     tn_text_addc(out, '\n');
 }
 
 /* ---- rows ---- */
 
-/* `schema` has one spec for each slot of the generator, in the same order, and then `truth`
- * when the options ask for it. */
+/* `schema` has one spec for each slot of the generator, in the same order, and then `buy` and
+ * `truth` when the options ask for them. */
 static tn_status init_pieces(work *w, const tn_schema *schema, tn_error *err)
 {
     const tn_generator *g = w->g;
@@ -315,7 +370,7 @@ static tn_status init_pieces(work *w, const tn_schema *schema, tn_error *err)
     size_t numbers = (size_t)schema->n_numeric + 1;
     size_t bytes = sizeof(tn_parsed_row) + entries * (sizeof(tn_entry) + sizeof(tn_token)) +
                    numbers * (sizeof(float) + sizeof(tn_token)) + 64;
-    TN_ASSERT(schema->n_specs == g->n_slots + (g->opts.truth ? 1 : 0));
+    TN_ASSERT(schema->n_specs == g->n_slots + (g->opts.buy > 0) + g->opts.truth);
     TN_TRY(tn_arena_open(&w->arena, BLOCKS_IN_ROUND * bytes, "a block of generated rows", err));
     for (uint32_t i = 0; i < BLOCKS_IN_ROUND; i++) {
         w->piece[i].rows = (tn_rows){
@@ -418,6 +473,23 @@ static void add_entry(piece *p, const tn_generator *g, uint32_t s, uint64_t id)
     rows->token[rows->n_entries++] = token_from(p, at);
 }
 
+/* Columns beside the slots: `buy`, then `truth`. */
+static void add_columns(piece *p, const tn_generator *g)
+{
+    tn_rows *rows = &p->rows;
+    uint32_t next = g->n_slots;
+    if (g->opts.buy > 0) {
+        const size_t at = p->token.size;
+        tn_text_addc(&p->token, p->row.buy ? '1' : '0');
+        rows->numeric_token[rows->schema->spec[next++].numeric] = token_from(p, at);
+    }
+    if (g->opts.truth) {
+        const size_t at = p->token.size;
+        tn_text_addf(&p->token, "%.*g", TRUTH_DIGITS, p->row.p);
+        rows->numeric_token[rows->schema->spec[next].numeric] = token_from(p, at);
+    }
+}
+
 /* Row `index` of the world takes the place of the last one. */
 static tn_status next_row(piece *p, const tn_generator *g, uint64_t index)
 {
@@ -438,11 +510,7 @@ static tn_status next_row(piece *p, const tn_generator *g, uint64_t index)
             add_entry(p, g, s, 0);
         }
     }
-    if (g->opts.truth) {
-        size_t at = p->token.size;
-        tn_text_addf(&p->token, "%.*g", TRUTH_DIGITS, row->p);
-        rows->numeric_token[rows->schema->spec[g->n_slots].numeric] = token_from(p, at);
-    }
+    add_columns(p, g);
     TN_TRY(tn_text_check(&p->token, "a block of generated rows", &p->err));
     rows->text = p->token.data;
     rows->text_size = (uint32_t)p->token.size;
@@ -549,6 +617,10 @@ static tn_status make_rows(work *w, piece *p, uint64_t from, uint64_t to)
         if (i < w->n_judged) {
             w->judged[i] = (tn_oracle_row){p->row.logit, p->row.click};
         }
+        if (i < w->n_judged && w->bought != NULL) {
+            const double both = tn_purchase_both(p->row.logit, p->row.buy_logit);
+            w->bought[i] = (tn_oracle_row){both, p->row.buy};
+        }
         params_see(&w->params, &p->row);
     }
     return tn_writer_pack(w->writer, &p->text, &p->err);
@@ -612,6 +684,7 @@ static void free_work(work *w)
     tn_free(w->params.at);
     tn_free(w->params.bits);
     tn_free(w->judged);
+    tn_free(w->bought);
     tn_free(w);
 }
 
@@ -621,12 +694,18 @@ static tn_status run(work *w, const tn_schema *schema, tn_sink *sink, tn_team *t
 {
     TN_TRY(params_init(&w->params, w->g, err));
     TN_TRY(TN_ALLOC(w->judged, w->n_judged + 1, "rows to judge", err));
+    if (w->g->opts.buy > 0) {
+        TN_TRY(TN_ALLOC(w->bought, w->n_judged + 1, "rows to judge", err));
+    }
     TN_TRY(init_pieces(w, schema, err));
     tn_writer_head(w->writer, &w->piece[0].text);
     out->bytes = w->piece[0].text.size;
     TN_TRY(tn_sink_add(sink, tn_text_str(&w->piece[0].text), out->bytes, err));
     TN_TRY(run_rounds(w, sink, team, &out->bytes, err));
     out->oracle = tn_oracle_judge(w->judged, w->n_judged);
+    if (w->bought != NULL) {
+        out->purchases = tn_oracle_judge(w->bought, w->n_judged);
+    }
     out->parameters = params_count(&w->params, &out->free_parameters);
     return TN_OK;
 }

@@ -41,6 +41,7 @@ typedef struct tn_gen_report {
                                * that is trained on n rows misses the oracle's logloss by about
                                * free_parameters / (2n); 0: not known */
     tn_oracle oracle;
+    tn_oracle purchases; /* the same of purchases; 0 rows: there are none */
 } tn_gen_report;
 
 /* The data of a configuration that reads the rows: a file, or a pattern with {day:..}. */
@@ -56,7 +57,8 @@ tn_status tn_gen_config(const tn_generator *g, const tn_gen_place *at, tn_text *
                         tn_error *err) TN_MUST_USE;
 
 /* Writes opts->rows rows from opts->first_row on. `schema` is that of tn_gen_config, with a float
- * slot `truth` (as: value) after the others when the options ask for the truth. */
+ * slot `buy` (as: value) after the others when there are purchases, and one `truth` after that when
+ * the options ask for the truth. */
 tn_status tn_gen_write(const tn_generator *g, const tn_schema *schema, tn_sink *sink, tn_team *team,
                        tn_gen_report *out, tn_error *err) TN_MUST_USE;
 
