@@ -41,6 +41,14 @@ expect 0 tnet-train -q "$dir/c.yaml" run.dir="$dir/mse" loss=mse
 expect 0 tnet-eval -q "$dir/c.yaml" run.dir="$dir/mse" loss=mse --importance 1
 grep -A 4 '^slot  *rmse lost  *mae lost$' "$dir/out" | sed 1d | cut -d' ' -f1 | head -n 1 | grep -qx strong || fail "rmse: $(cat "$dir/out")"
 
+# Of several labels: the first task's metrics, and no label among the slots.
+awk -F, -v OFS=, 'NR == 1 { print $0, "buy" } NR > 1 { print $0, $1 && NR % 3 == 0 ? 1 : 0 }' "$dir/1.csv" >"$dir/tasks.csv"
+sed -e "s|$dir/1.csv, valid: $dir/2.csv|$dir/tasks.csv, valid: $dir/tasks.csv|; s|^model: .*|model: {type: esmm, tower: [4]}|; s|/run}|/run-tasks}|" "$dir/c.yaml" >"$dir/t.yaml"
+echo 'tasks: {label: {label: label}, buy: {label: buy, of: label}}' >>"$dir/t.yaml"
+expect 0 tnet-train -q "$dir/t.yaml"
+expect 0 tnet-eval -q "$dir/t.yaml" --importance 1
+[ "$(sed -n '/^slot /,$p' "$dir/out" | sed 1d | cut -d' ' -f1 | sort | tr '\n' ' ')" = "noise size strong weak " ] || fail "tasks: $(cat "$dir/out")"
+
 expect 0 tnet-export -q "$dir/c.yaml" --to "$dir/export"
 expect 2 tnet-eval "$dir/c.yaml" --importance 1 --export "$dir"/export/*
 says "'--importance' does not go together with '--export'"

@@ -72,13 +72,19 @@ static tn_status score_block(measuring *m, const tn_batch *block, uint32_t spec,
     return TN_OK;
 }
 
+/* Labels and factors of tasks are read as slots are, and are none. */
+static bool is_slot(const tn_slot_spec *spec)
+{
+    return spec->label == NULL && !spec->weighs;
+}
+
 static tn_status measure_block(measuring *m, const tn_batch *block, tn_error *err)
 {
     TN_ASSERT(block->rows <= BLOCK_ROWS);
     TN_TRY(score_block(m, block, TN_NOWHERE, err));
     for (uint32_t spec = 0; spec < n_judged(m->schema); spec++) {
         const uint64_t name = tn_name64(m->schema->spec[spec].name);
-        for (uint32_t r = 0; r < m->repeats; r++) {
+        for (uint32_t r = 0; is_slot(&m->schema->spec[spec]) && r < m->repeats; r++) {
             for (uint32_t i = 0; i < block->rows; i++) {
                 m->deal[i] = i;
             }
@@ -175,12 +181,16 @@ static void sum_up(const measuring *m, tn_importance *out)
         const char *name = metrics_of[m->run.data.target][k];
         out->metric[k] = name;
         out->value[k] = name != NULL ? tn_metrics_get(base->result.metrics, name) : (double)NAN;
-        for (uint32_t i = 0; i < out->n; i++) {
-            const double value =
-                name != NULL ? tn_metrics_get(m->judge[i].result.metrics, name) : (double)NAN;
-            const bool larger = name != NULL && tn_metric_find(name)->best == TN_BEST_LARGEST;
-            out->slot[i].slot = m->schema->spec[i].name;
-            out->slot[i].lost[k] = larger ? out->value[k] - value : value - out->value[k];
+        const bool larger = name != NULL && tn_metric_find(name)->best == TN_BEST_LARGEST;
+        out->n = 0;
+        for (uint32_t i = 0; i < m->schema->n_specs; i++) {
+            if (is_slot(&m->schema->spec[i])) {
+                const double value =
+                    name != NULL ? tn_metrics_get(m->judge[i].result.metrics, name) : (double)NAN;
+                tn_slot_importance *slot = &out->slot[out->n++];
+                slot->slot = m->schema->spec[i].name;
+                slot->lost[k] = larger ? out->value[k] - value : value - out->value[k];
+            }
         }
     }
 }
