@@ -38,6 +38,11 @@ expect 0 tnet-score -q "$export" --data "$dir/test.jsonl" data.format=jsonl
 cut -f 4,5 "$dir/out" >"$dir/json"
 cut -f 4,5 "$dir/p.tsv" | cmp -s - "$dir/json" || fail "another format has other crosses"
 
+# It matters, and its slots alone do not.
+expect 0 tnet-eval -q "$dir/c.yaml" --data "$dir/test.csv" --importance 1
+awk '$1 == "both" { cross = $2 > .25 } $1 == "user" || $1 == "item" { bad += $2 > .01 || $2 < -.01 } END { exit !cross || bad }' "$dir/out" ||
+    fail "another importance: $(cat "$dir/out")"
+
 # Its slots, in their order, are a part of its keys.
 expect 3 tnet-eval "$dir/c.yaml" --data "$dir/test.csv" slots.both.cross='[item, user]'
 grep -q 'slots.both.cross' "$dir/err" || fail "not said what differs: $(cat "$dir/err")"

@@ -183,7 +183,7 @@ static void sum_up(const measuring *m, tn_importance *out)
         out->value[k] = name != NULL ? tn_metrics_get(base->result.metrics, name) : (double)NAN;
         const bool larger = name != NULL && tn_metric_find(name)->best == TN_BEST_LARGEST;
         out->n = 0;
-        for (uint32_t i = 0; i < m->schema->n_specs; i++) {
+        for (uint32_t i = 0; i < n_judged(m->schema); i++) {
             if (is_slot(&m->schema->spec[i])) {
                 const double value =
                     name != NULL ? tn_metrics_get(m->judge[i].result.metrics, name) : (double)NAN;
