@@ -69,7 +69,7 @@ function draw_data() {
     some(columns && loss != "pairwise" ? 10 : 0, "data", "label: " pick("{column:~label,~threshold:~0.5} {column:~label,~values:~{\"1\":~1,~\"0\":~0}}"))
     gsub(/~/, " ", sections["data"])
     if (format == "csv") some(10, "data", "quote: multiline")
-    if (format == "csv" && chance(15)) put("data", "columns: [label, u, n, h, w, x, y, t, tw, s, d, a, b, c, wt, g, rid]")
+    if (format == "csv" && chance(15)) put("data", "columns: [label, u, n, h, w, x, y, t, tw, s, d, a, b, c, wt, g, rid, buy]")
     if (columns && format != "tfrecord") some(15, "data", "null: [\"\", \"north\"]")
     if (format == "vw") put("data", "unknown_field: ignore") # "no slot takes namespace"
     if (format ~ /^(libsvm|libffm)$/) some(30, "data", "unknown_field: ignore")
@@ -398,6 +398,51 @@ function draw_begin(   kinds, linear) {
     plan("begins", begins); plan("model", model)
 }
 
+# Crosses, histories, several tasks and the models that came with them take the place of what was drawn. Drawn last, as above.
+function draw_more(   what, keys, k, all, share) {
+    what = pick("none none cross history tasks tasks pairs")
+    for (k = 0; k < n_slots; k++) all = all slots[k]
+    if (begins != "none" || warm || within || sections["embedding"] ~ /cvm/ || all ~ /dim:|uses:|concat/) return
+    if (what == "cross" && columns) {
+        # "which reads numbers", "which has a list"
+        for (k = 0; k < n_slots; k++) if (names[k] ~ /^[uhw]$/) keys = keys (keys == "" ? "" : ", ") names[k]
+        if (keys ~ /,/) slots[n_slots++] = "{name: crossed, cross: [" keys "]}"
+    }
+    if (what == "history" && columns) {
+        slots[n_slots++] = "{name: now, column: w, type: str}"
+        slots[n_slots++] = "{name: past, column: s, type: str, share: now}"
+        sections["sequences"] = "words: {slots: [past], target: [now]" (chance(40) ? ", max_len: " pick("1 2 3") : "") (chance(20) ? ", keep: first" : "") "}"
+        another_model(pick("din bst"))
+        sub(/, graph: \[native, onnx\]/, "", sections["export"]) # "has no form of the positions of a sequence"
+    }
+    # "'tasks' and '..' do not go together"
+    if (what == "tasks" && columns && loss != "pairwise") {
+        gsub(/, label: {column: label, (threshold: 0.5|values: {[^}]*})}/, "", sections["data"])
+        sub(/, negative_sampling: [0-9.]*/, "", sections["data"])
+        gsub(/(, )?(slices: \[[^]]*\], slices_min_rows: 10|calibrate: [a-z_]*)/, "", sections["eval"])
+        gsub(/valid\.mae/, "valid.auc", sections["train"])
+        sub(/^, /, "", sections["eval"])
+        sections["cluster"] = ""
+        plan("peers", peers = 1); plan("rounded", 0); plan("stale", 0)
+        sections["loss"] = ""
+        sections["tasks"] = "click: {label: label}, buy: {label: buy, " (share = pick("of of where")) ": click" (chance(30) ? ", weight: 0.5" : "") "}"
+        another_model(pick(share == "of" ? "shared esmm mmoe ple" : "shared mmoe ple")) # "no task says of which other it is a share"
+        put("eval", "calibrate: none")
+    }
+    if (what == "pairs") another_model(pick("xdeepfm fibinet onn autoint afm edcn fcn dcnmix"))
+}
+function another_model(type) {
+    model = type
+    sections["model"] = "type: " model
+    if (model ~ /^(din|xdeepfm|fibinet|onn|autoint|dcnmix|shared)$/) put("model", "hidden: [8]")
+    if (model ~ /^(shared|esmm|mmoe|ple)$/) put("model", "tower: [4]")
+    if (model ~ /^(mmoe|ple)$/) put("model", "expert: [6]")
+    if (model == "mmoe") put("model", "experts: 3")
+    if (model == "bst") put("model", "attention: {heads: 1, layers: 1}")
+    if (model == "din") put("model", "attention: {hidden: [4], softmax: " pick("true false") "}")
+    some(30, "model", "dropout: 0.2")
+}
+
 # A word that means another row, or another score of it, in every configuration.
 function change(   k) {
     k = below(4)
@@ -420,7 +465,7 @@ function write_source(   k) {
         source = "name: u, field: 0;name: a, field: 1;name: b, field: 2;name: x, type: float, field: 3;name: t, values: tw, field: 4"
     else
         # What a slot reads as a number vw must hold as one.
-        source = "name: u;name: n, type: int" (format == "vw" && number["n"] ? ", as: value" : "") ";name: h, type: hex;name: w, type: str;name: x, type: float;name: y, type: float;name: t, values: tw;name: s, type: str;name: d, type: int, transform: hour"
+        source = "name: u;name: n, type: int" (format == "vw" && number["n"] ? ", as: value" : "") ";name: h, type: hex;name: w, type: str;name: x, type: float;name: y, type: float;name: t, values: tw;name: s, type: str;name: d, type: int, transform: hour" (sections["tasks"] != "" ? ";name: buy, as: value, type: int" : "")
     n = split(source, list, ";")
     for (k = 1; k <= n; k++) print "  - {" list[k] "}" >(out "/source.yaml")
 }
@@ -439,12 +484,13 @@ BEGIN {
     draw_training()
     draw_outputs()
     draw_blows()
+    draw_more()
     put("run", "name: run, dir: a")
     print "# seed " seed ", index " place >(out "/c.yaml")
     section("run"); section("data")
     if (n_slots > 0) print "slots:" >(out "/c.yaml")
     for (k = 0; k < n_slots; k++) print "  - " slots[k] >(out "/c.yaml")
-    section("embedding"); section("model"); section("loss"); section("train"); section("eval"); section("checkpoint")
+    section("sequences"); section("tasks"); section("embedding"); section("model"); section("loss"); section("train"); section("eval"); section("checkpoint")
     section("export"); section("cluster"); section("compute"); section("log")
     write_source()
 }

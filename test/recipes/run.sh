@@ -43,10 +43,10 @@ done_with() {
 cp "$parts/op_cube.c" src/nn/op/
 row src/nn/op/ops.def 'TN_OP(scale)' 'TN_OP(cube)'
 row src/extra/onnx/onnx.c '^/\* ---- all of them' '
-static void put_cube(onnx *o, const char *out)
+static void put_cube(tn_onnx *o, const char *out)
 {
-    const char *x = in_of(o, 0);
-    (void)put(o, out, "Mul", IN(put(o, NULL, "Mul", IN(x, x), NULL), x), NULL);
+    const char *x = tn_onnx_in(o, 0);
+    (void)tn_onnx_put(o, out, "Mul", IN(tn_onnx_put(o, NULL, "Mul", IN(x, x), NULL), x), NULL);
 }'
 row src/extra/onnx/onnx.c '{&tn_op_square,' '    {&tn_op_cube, NULL, put_cube},'
 row docs/numerics.md '^| scale, add' '| cube | x x x | 3 x x dy |'
