@@ -16,6 +16,7 @@
 #include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/config/run_loss.h"
+#include "train/config/run_tasks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,8 @@ static const char *model_preset(const char *model, const char *preset)
     return "{}";
 }
 
-static const tn_presets presets = {.format = tn_format_preset, .model = model_preset};
+static const tn_presets presets = {
+    .format = tn_format_preset, .model = model_preset, .spread = tn_tasks_spread};
 
 static bool begins_with(const char *text, const char *head)
 {

@@ -152,6 +152,26 @@ grep -q "task 'like' learns nothing: no row of data.train counts for it" err || 
 expect 0 tnet-train run.yaml run.dir=none --fresh data.train=train.csv data.valid=~ train.epochs=1 tasks.buy.label='{column: buy, threshold: 9}'
 grep -q "task 'buy' learns nothing: no row of data.train has a click of it" err || fail "a task without clicks: $(cat err)"
 
+# ---- days: learned one by one, each published ----
+
+for day in 1 2 3; do
+    { head -n 1 train.csv && sed -n "$((day * 3000)),$((day * 3000 + 2500))p" train.csv; } >"day-2026110$day.csv"
+done
+days='data.train=day-{day:%Y%m%d}.csv data.days=2026-11-01..2026-11-03 data.valid=next train.epochs=1 export.every=day export.to=published'
+# shellcheck disable=SC2086
+expect 0 tnet-train run.yaml run.dir=days --fresh $days
+[ "$(grep -c '"kind":"day"' days/metrics.jsonl)" -eq 3 ] || fail "days: $(cat err)"
+grep -q '"kind":"eval".*"buy":{"rows":' days/metrics.jsonl || fail "the day after has no figures of a task"
+expect 0 tnet-score published --data valid.csv
+[ "$(head -n 1 out)" = "$(head -n 1 p.tsv)" ] || fail "what is published has no tasks: $(head -n 1 out)"
+
+# ---- a task that means something else ----
+
+expect 3 tnet-eval run.yaml run.dir=run tasks.buy.of=~
+says "tasks: here click: {label: click, loss: bce}, buy: {label: buy, loss: bce}, like"
+expect 3 tnet-train run.yaml run.dir=run tasks.watch.label=item2
+says "in the checkpoint click: {label: click, loss: bce}, buy: {label: buy, loss: bce, of: click}"
+
 # ---- what has one score ----
 
 expect 3 tnet-eval run --calibrate platt

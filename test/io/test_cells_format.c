@@ -3,8 +3,10 @@
 #include "support/test.h"
 
 #include "base/core/embedder.h"
+#include "config/tree.h"
 #include "io/arrow/cells.h"
 #include "io/read/row_scan.h"
+#include "io/read/schema_inference.h"
 #include "io/source/producer.h"
 
 #include <math.h>
@@ -424,4 +426,62 @@ TEST(rows_in_memory_are_counted_and_not_estimated)
     assert_int_equal((int)rows, ROWS);
     tn_text_done(&b.text);
     setup_close(&s);
+}
+
+/* The label of a second task, which a row may miss, beside the row: as in a CSV. */
+TEST(the_label_of_a_further_task_is_read_from_cells)
+{
+    static const tn_tasks tasks = {.n = 2,
+                                   .task = {{.name = "click",
+                                             .of = TN_NO_TASK,
+                                             .where = TN_NO_TASK,
+                                             .label = TN_NO_ASIDE,
+                                             .weight_column = TN_NO_ASIDE},
+                                            {.name = "buy",
+                                             .of = 0,
+                                             .where = TN_NO_TASK,
+                                             .label = 0,
+                                             .weight_column = TN_NO_ASIDE}},
+                                   .n_aside = 1};
+    static const char *const names[] = {"label", "id", "buy"};
+    bytes b = {.rows = 0};
+    head(&b, 3, names);
+    for (uint32_t i = 0; i < 4; i++) {
+        begin(&b);
+        whole(&b, i > 0);
+        whole(&b, 7 + i);
+        if (i == 1) {
+            real(&b, 1);
+        } else if (i == 2) {
+            none(&b);
+        } else {
+            text(&b, i == 3 ? "0" : "");
+        }
+        end(&b);
+    }
+    setup s;
+    setup_open(&s, "{data: {format: csv}, slots: [id]}");
+    const tn_tree *label = tn_tree_read_flow(s.arena, "buy", "test");
+    const tn_aside aside[1] = {{"buy", label, TN_TARGET_CLICK}};
+    const tn_binder binder = {.arena = s.arena, .diag = &s.diag};
+    s.data.tasks = &tasks;
+    s.data.aside = aside;
+    assert_int_equal(tn_schema_new(&s.schema, &s.data, &s.slots, &binder, &s.err), TN_OK);
+    tn_producers producers = {.n = 1};
+    producers.producer[0] = (tn_producer){
+        .name = "t", .arg = &b, .open = open_pass, .read = read_pass, .close = close_pass};
+    const tn_embedder mine = {.producers = &producers};
+    (void)tn_embedder_enter(&mine);
+    const tn_reader_opts opts = {.paths = {1, (const char *const[]){"memory:t"}}, .batch_rows = 64};
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, &s.err), TN_OK);
+    assert_int_equal(tn_reader_next(reader, &batch, &s.err), TN_OK);
+    assert_memory_equal(batch->task[1].label, ((const float[]){0, 1, 0, 0}), 4 * sizeof(float));
+    assert_memory_equal(batch->task[1].factor, ((const float[]){0, 1, 0, 1}), 4 * sizeof(float));
+    tn_reader_recycle(reader, batch);
+    tn_reader_close(reader);
+    (void)tn_embedder_enter(NULL);
+    setup_close(&s);
+    tn_text_done(&b.text);
 }

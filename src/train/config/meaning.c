@@ -13,6 +13,7 @@
 #include "io/schema/schema.h"
 #include "train/config/retired.h"
 #include "train/config/run.h"
+#include "train/config/run_tasks.h"
 
 #include <string.h>
 
@@ -264,6 +265,23 @@ static void compare_models(comparison *c)
     }
 }
 
+/* A score of a task means what its label, its loss and its share say. A run that begins with other
+ * weights has tasks of its own. */
+static void compare_tasks(comparison *c)
+{
+    tn_text here = {0};
+    tn_text there = {0};
+    tn_tasks_put_meaning(c->m->b->arena, c->m->run->tasks, &here);
+    tn_tasks_put_meaning(c->m->b->arena, c->was.tasks, &there);
+    if (c->m->from == NULL && strcmp(tn_text_str(&here), tn_text_str(&there)) != 0) {
+        tn_text_addf(&c->lines, "\n  tasks: here %.300s, in the checkpoint %.300s",
+                     here.size > 0 ? tn_text_str(&here) : "none",
+                     there.size > 0 ? tn_text_str(&there) : "none");
+    }
+    tn_text_done(&here);
+    tn_text_done(&there);
+}
+
 static const tn_tree *read_past(const tn_binder *b, const char *past)
 {
     tn_diag unheard = {0};
@@ -304,6 +322,7 @@ tn_status tn_meaning_check(const tn_meaning *m, tn_error *err)
     }
     c.same_format = strcmp(c.was.data.format, m->run->data.format) == 0;
     compare_models(&c);
+    compare_tasks(&c);
     compare_names(&c);
     compare_data(&c);
     compare_slots(&c);

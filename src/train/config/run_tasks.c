@@ -387,6 +387,23 @@ void tn_tasks_bind(const tn_binder *b, const tn_tree *tree, tn_run *run)
     run->data.aside = r->out->aside;
 }
 
+void tn_tasks_put_meaning(tn_arena *arena, const tn_tree *tasks, tn_text *out)
+{
+    const bool named = tasks != NULL && tasks->kind == TN_TREE_MAP && tn_tree_count(tasks) > 1;
+    for (const tn_tree *t = named ? tasks->first : NULL; t != NULL; t = t->next) {
+        const bool is_map = t->kind == TN_TREE_MAP;
+        const tn_tree *of = is_map ? tn_tree_get(t, "of") : NULL;
+        const char *loss = is_map ? type_of(tn_tree_get(t, "loss")) : NULL;
+        tn_text_addf(out, "%s%s: {label: ", t != tasks->first ? ", " : "", t->key);
+        tn_tree_print_flow(out, tn_label_words(arena, label_of(arena, t)));
+        tn_text_addf(out, ", loss: %s", loss != NULL ? loss : TN_LOSS_DEFAULT);
+        if (of != NULL && of->kind == TN_TREE_SCALAR) {
+            tn_text_addf(out, ", of: %s", of->text);
+        }
+        tn_text_adds(out, "}");
+    }
+}
+
 const tn_tasks *tn_run_tasks_of(const tn_run *run)
 {
     static const tn_tasks none;

@@ -17,7 +17,8 @@
 #include "config/values.h"
 #include "io/schema/dataopts.h"
 
-typedef struct tn_run tn_run; /* train/config/run.h */
+typedef struct tn_run tn_run;   /* train/config/run.h */
+typedef struct tn_text tn_text; /* base/core/text.h */
 
 typedef struct tn_run_tasks {
     tn_tasks tasks; /* n 0: one label */
@@ -32,6 +33,10 @@ const tn_tree *tn_tasks_spread(const tn_binder *b, const tn_tree *tree);
 /* Reads run->tasks into run->several and run->data, after the other sections. Faults go to
  * b->diag. */
 void tn_tasks_bind(const tn_binder *b, const tn_tree *tree, tn_run *run);
+
+/* Appends what decides the meaning of the scores of tasks, "click: label: c; buy: label: b, of:
+ * click", of the section as it is written; nothing where there are none, or one. */
+void tn_tasks_put_meaning(tn_arena *arena, const tn_tree *tasks, tn_text *out);
 
 /* The tasks of a run; n 0: one label. */
 const tn_tasks *tn_run_tasks_of(const tn_run *run);
