@@ -71,6 +71,16 @@ for model in 'shared, hidden: [32], tower: [16]' 'esmm, tower: [32, 16]' 'mmoe, 
     rm -rf first second
 done
 
+# ---- weights that are learned: kept over a stop, and gone from an export ----
+
+expect 0 tnet-train run.yaml run.dir=learned tasks.watch.weight=learned tasks.click.weight=learned train.epochs=2
+within "$(figure learned buy auc)" .78 .85 "learned weights: auc of purchases"
+expect 0 tnet-train run.yaml run.dir=parts tasks.watch.weight=learned tasks.click.weight=learned train.epochs=2 train.max_steps=150
+expect 0 tnet-train run.yaml run.dir=parts tasks.watch.weight=learned tasks.click.weight=learned train.epochs=2
+[ "$(figure learned watch rmse)" = "$(figure parts watch rmse)" ] || fail "learned weights begin anew after a stop"
+expect 0 tnet-export learned --to without
+! grep -q 'loss.watch' without/*/dense.safetensors || fail "an export has weights of losses"
+
 # ---- figures and predictions of each task ----
 
 rm -rf run

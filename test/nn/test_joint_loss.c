@@ -2,6 +2,7 @@
  * rows that count for some of them. */
 #include "nn/loss/joint_loss.h"
 
+#include "base/keys/init.h"
 #include "nn/loss/loss.h"
 #include "nn/near.h"
 #include "nn/passes/finish.h"
@@ -62,4 +63,27 @@ TEST(a_score_that_is_no_number_adds_nothing_where_its_row_does_not_count)
     const tn_feed_task task[2] = {{zero, one}, {zero, zero}};
     tn_forward(g, &(tn_graph_feed){.rows = 1, .label = zero, .task = task});
     tn_assert_value((double)*l->val, 4);
+}
+
+/* s = ln 2, so that losses of 4 and 9 count half: 2 + s/2, 4.5 + s/2, each by its row's weight. */
+TEST(a_learned_weight_halves_a_loss_and_has_its_own_gradient)
+{
+    tn_graph *g FREED(tn_graph_free) =
+        tn_graph_new(&(tn_graph_opts){.max_rows = 2, .train = true, .reduction = TN_REDUCE_SUM});
+    const double ln2 = 0.69314718055994531;
+    tn_node *z = tn_input(g, "z", 1, true);
+    tn_node *s =
+        tn_param(g, NULL, "s", (tn_shape){1, 1}, (tn_init){.kind = TN_INIT_CONSTANT, .a = ln2});
+    tn_node *mse = tn_apply(g, &tn_loss_mse.op, NULL, TN_IN(z), NULL);
+    tn_node *l = tn_apply(g, &tn_op_learned_loss, "loss", TN_IN(mse, s), NULL);
+    assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = z, .loss = l}, NULL), TN_OK);
+    tn_put(s, (const double[]){ln2});
+    tn_put(z, (const double[]){2, 3});
+    static const tn_real zero[2] = {0, 0};
+    static const tn_real weight[2] = {1, 3};
+    tn_forward(g, &(tn_graph_feed){.rows = 2, .label = zero, .weight = weight});
+    tn_assert_near("l", l, l->val, (const double[]){2 + ln2 / 2, 4.5 + ln2 / 2});
+    tn_backward(g);
+    tn_assert_near("dz", z, z->grad, (const double[]){.5 * 2 * 2, 3 * .5 * 2 * 3});
+    tn_assert_near("ds", s, s->grad, (const double[]){(.5 - 2) + 3 * (.5 - 4.5)});
 }

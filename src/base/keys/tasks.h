@@ -37,7 +37,8 @@ typedef struct tn_task {
     tn_target target;
     uint32_t of;            /* its probability is a share of that task's; TN_NO_TASK: of all rows */
     uint32_t where;         /* only rows where that task has a click count; TN_NO_TASK: all */
-    double weight;          /* factor of its loss in the joint one */
+    double weight;          /* factor of its loss in the joint one; 1 where it is learned */
+    bool learned;           /* the factor is trained with the model (nn/loss/joint_loss.h) */
     uint32_t label;         /* its column beside the row; TN_NO_ASIDE: the label of the row */
     uint32_t weight_column; /* likewise of its factors; TN_NO_ASIDE: none */
 } tn_task;

@@ -1,7 +1,8 @@
-/* joint_loss.c - adds up the losses of several tasks. */
+/* joint_loss.c - adds up the losses of several tasks, and learns their weights. */
 #include "nn/loss/joint_loss.h"
 
 #include "nn/graph/graph.h"
+#include "nn/vec/vecmath.h"
 
 static tn_real weight_of(const tn_node *l, uint32_t k)
 {
@@ -53,5 +54,56 @@ const tn_op tn_op_joint_loss = {
     .shape = joint_shape,
     .forward = joint_forward,
     .backward = joint_backward,
+    .is_loss = true,
+};
+
+static tn_shape learned_shape(const tn_node *y)
+{
+    return y->in[0]->shape.cols == 1 ? y->in[0]->shape : TN_MISFIT;
+}
+
+static void learned_forward(tn_node *y, tn_range rows)
+{
+    const tn_real s = *y->in[1]->val;
+    const tn_real weight = tn_exp_of(-s);
+    for (size_t r = rows.from; r < rows.to; r++) {
+        *tn_val_row(y, r) = weight * *tn_val_row(y->in[0], r) + s / 2;
+    }
+}
+
+static void learned_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *l = y->in[0];
+    const tn_real weight = tn_exp_of(-*y->in[1]->val);
+    const bool adds = tn_adds(y, l);
+    for (size_t r = rows.from; r < rows.to && l->grad != NULL; r++) {
+        tn_real *dl = tn_grad_row(l, r);
+        *dl = (adds ? *dl : 0) + weight * *tn_grad_row(y, r);
+    }
+}
+
+static void learned_backward_params(tn_node *y, tn_range cols)
+{
+    const tn_real weight = tn_exp_of(-*y->in[1]->val);
+    double sum = 0;
+    TN_ASSERT(cols.from == 0 && cols.to == 1);
+    for (size_t r = 0; r < y->shape.rows; r++) {
+        const double dy = (double)*tn_grad_row(y, r);
+        sum += dy != 0 ? dy * (0.5 - (double)(weight * *tn_val_row(y->in[0], r))) : 0;
+    }
+    tn_add_param_grad(y, y->in[1], 0, (tn_real)sum);
+}
+
+static const char *const learned_params[] = {"s", NULL};
+
+const tn_op tn_op_learned_loss = {
+    .name = "learned_loss",
+    .formula = "y = e^-s l + s / 2",
+    .n_in = 1,
+    .params = learned_params,
+    .shape = learned_shape,
+    .forward = learned_forward,
+    .backward = learned_backward,
+    .cols[TN_BACKWARD_PARAMS] = learned_backward_params,
     .is_loss = true,
 };

@@ -21,4 +21,13 @@ typedef struct tn_joint_loss_attr {
     double weight[TN_TASKS_MAX];
 } tn_joint_loss_attr;
 
+/* A loss whose weight is learned (Kendall 2018): operands l and a parameter s [1,1], from 0.
+ *
+ *     y = e^-s l + s / 2
+ *     dl += e^-s dy,   ds += sum over rows of dy (1/2 - e^-s l)
+ *
+ * The sum is least where e^-s is 1 over twice the mean loss: a task of large losses weighs little.
+ */
+extern const tn_op tn_op_learned_loss;
+
 extern const tn_op tn_op_joint_loss; /* no row of ops.def: no layer can name it */

@@ -246,7 +246,7 @@ const tn_field tn_run_fields[] = {
                   "max_len: 50, keep: last | first, uneven: error | cut}}"),
     TN_FIELD_TREE(
         tn_run, tasks, "~",
-        "several labels: {name: {label: column, loss: .., weight: number or {column: ..}, "
+        "several labels: {name: {label: column, loss: .., weight: number, learned or {column: ..}, "
         "of: task, where: task}}; see docs/tasks.md"),
     TN_FIELD_TABLE(tn_run, embedding, tn_embedding_opts, embedding_fields, "defaults of all slots"),
     TN_FIELD_VARIANT_WITH(tn_run, model, "widedeep", tn_model_choices, tn_model_common,

@@ -29,7 +29,7 @@ static const tn_field task_fields[] = {
     TN_FIELD_TREE_OF(task_opts, label, "~", "column", "as data.label; ~: the task's name"),
     TN_FIELD_VARIANT_WITH(task_opts, loss, TN_LOSS_DEFAULT, tn_loss_choices, tn_loss_common,
                           tn_loss_common_fields, "what is minimised"),
-    TN_FIELD_TREE_ONE(task_opts, weight, "1", "factor of its loss, or {column: name}"),
+    TN_FIELD_TREE_ONE(task_opts, weight, "1", "factor of its loss, learned, or {column: name}"),
     TN_FIELD_STR(task_opts, of, "~", "the task that it is a share of"),
     TN_FIELD_STR(task_opts, where, "~", "the task whose clicks are its rows"),
     TN_FIELD_END,
@@ -212,10 +212,14 @@ static void read_weight(const reading *r, uint32_t k)
     tn_task *t = &r->out->tasks.task[k];
     t->weight = 1;
     t->weight_column = TN_NO_ASIDE;
+    t->learned = weight->kind == TN_TREE_SCALAR && strcmp(weight->text, "learned") == 0;
+    if (t->learned) {
+        return;
+    }
     if (weight->kind != TN_TREE_MAP) {
         (void)tn_read_scalar(r->b, &number, weight, &t->weight);
     } else if (column == NULL || column->kind != TN_TREE_SCALAR || tn_tree_count(weight) != 1) {
-        tn_diag_error(r->b->diag, &weight->at, "expected a number or {column: name}");
+        tn_diag_error(r->b->diag, &weight->at, "expected a number, learned, or {column: name}");
     } else {
         t->weight_column = add_aside(r->out, column->text, NULL, TN_TARGET_NUMBER);
     }
@@ -339,7 +343,8 @@ static void check_alone(const reading *r)
 {
     const task_opts *o = &r->opts[0];
     const tn_tree *w = o->weight;
-    if (w->kind == TN_TREE_MAP || r->out->tasks.task[0].weight != 1) {
+    const tn_task *t = &r->out->tasks.task[0];
+    if (w->kind == TN_TREE_MAP || t->weight != 1 || t->learned) {
         tn_diag_error(r->b->diag, &w->at, "the weight of the only task '%s' is a factor of nothing",
                       r->names[0]);
         tn_diag_hint(r->b->diag, "data.weight names the column of row weights");

@@ -27,9 +27,21 @@
 #include <math.h>
 #include <string.h>
 
-/* The loss of each task, and their sum; of one label its loss. */
-static tn_node *write_loss(tn_graph *g, const tn_run *run, const tn_list_graph *made)
+/* Weighs the loss of that name by a parameter. */
+static tn_node *learn_weight(const tn_worker *w, tn_graph *g, const char *name, tn_node *loss)
 {
+    char weighed[TN_LAYER_NAME_MAX];
+    char param[TN_LAYER_NAME_MAX];
+    const tn_init zero = {.kind = TN_INIT_CONSTANT};
+    tn_node *s = tn_param(g, w->params, tn_layer_name(param, name, ".s"), (tn_shape){1, 1}, zero);
+    return tn_apply(g, &tn_op_learned_loss, tn_layer_name(weighed, name, ".weighed"),
+                    TN_IN(loss, s), NULL);
+}
+
+/* The loss of each task, and their sum; of one label its loss. */
+static tn_node *write_loss(const tn_worker *w, tn_graph *g, const tn_list_graph *made)
+{
+    const tn_run *run = w->plan->run;
     const uint32_t n = made->n_outputs;
     const tn_tasks *tasks = tn_run_tasks_of(run);
     TN_ASSERT(n == tn_tasks_count(tasks));
@@ -44,6 +56,9 @@ static tn_node *write_loss(tn_graph *g, const tn_run *run, const tn_list_graph *
             tn_apply(g, &tn_loss_of(loss)->op, name, TN_IN(made->output[k].logit), loss->opts);
         tn_node_set_task(part[k], k);
         joint.weight[k] = n > 1 ? tasks->task[k].weight : 1;
+        if (n > 1 && tasks->task[k].learned) {
+            part[k] = learn_weight(w, g, name, part[k]);
+        }
     }
     return n > 1 ? tn_apply(g, &tn_op_joint_loss, "loss", part, n, &joint) : part[0];
 }
@@ -66,7 +81,7 @@ static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binde
         w->task[k] = (tn_worker_task){.score = o->logit, .given = o->given, .bias = o->bias};
     }
     if (training) {
-        wanted->loss = write_loss(g, p->run, &made);
+        wanted->loss = write_loss(w, g, &made);
     }
     return true;
 }
