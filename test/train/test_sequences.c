@@ -104,4 +104,8 @@ TEST_ON(fixture *f, a_wrong_sequence_is_refused_in_a_sentence)
     assert_refused(f, "{slots: [{name: a, max_len: 20}], sequences: {s: {slots: [a]}}}",
                    "'max_len' of a slot of sequence 's' is 50");
     assert_refused(f, "{sequences: {s: {slots: [a]}}}", "names slot 'a', which 'slots' has not");
+    assert_refused(f, "{slots: [{name: a, sequence: s}]}",
+                   "'sequence' is of slots that 'sequences' names");
+    assert_refused(f, "{slots: [a, {name: b, uneven: cut}], sequences: {s: {slots: [a]}}}",
+                   "'uneven' is of slots that 'sequences' names");
 }

@@ -189,13 +189,35 @@ static void apply_one(const applying *a, const tn_sequence_opts *s)
     }
 }
 
+/* Refuses what the section says of its slots where a slot of none says it. */
+static void refuse_others(const tn_tree *slots, const tn_sequences *all, const tn_binder *b)
+{
+    static const char *const keys[] = {"sequence", "uneven"};
+    for (const tn_tree *t = slots != NULL ? slots->first : NULL; t != NULL; t = t->next) {
+        const tn_tree *name = tn_tree_get(t, "name");
+        bool named = false;
+        for (uint32_t i = 0; name != NULL && name->text != NULL && i < all->n; i++) {
+            named |= tn_strs_has(&all->item[i].slots, name->text);
+        }
+        for (uint32_t k = 0; k < 2 && !named; k++) {
+            const tn_tree *said = tn_tree_get(t, keys[k]);
+            if (!tn_tree_is_null(said)) {
+                tn_diag_error(b->diag, &said->at, "'%s' is of slots that 'sequences' names",
+                              keys[k]);
+                tn_diag_hint(b->diag, "sequences: {NAME: {slots: [..], target: [..]}}");
+            }
+        }
+    }
+}
+
 const tn_tree *tn_sequences_apply(const tn_tree *config, const tn_binder *b)
 {
     const tn_tree *section = tn_tree_get(config, "sequences");
-    if (tn_tree_is_null(section)) {
-        return config;
-    }
     const uint32_t faults = b->diag->n_errors;
+    if (tn_tree_is_null(section)) {
+        refuse_others(tn_tree_get(config, "slots"), &(tn_sequences){0}, b);
+        return b->diag->n_errors == faults ? config : NULL;
+    }
     const tn_sequences all = tn_sequences_read(section, b);
     tn_tree *changed = tn_tree_new(b->arena, TN_TREE_MAP, config->at);
     applying a = {.b = b};
@@ -210,5 +232,6 @@ const tn_tree *tn_sequences_apply(const tn_tree *config, const tn_binder *b)
     for (uint32_t i = 0; i < all.n; i++) {
         apply_one(&a, &all.item[i]);
     }
+    refuse_others(a.slots, &all, b);
     return b->diag->n_errors == faults ? changed : NULL;
 }
