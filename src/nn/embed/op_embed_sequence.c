@@ -68,30 +68,46 @@ static void sequence_forward(tn_node *y, tn_range positions)
     }
 }
 
-TN_ALWAYS_INLINE void add_vectors(const tn_node *y, const tn_slot_use *use, const tn_row_block *b,
-                                  uint32_t slot, const uint32_t dim)
+/* Adds the shares of some positions of a slot. */
+TN_ALWAYS_INLINE void add_vectors(const tn_node *y, const tn_slot_use *use, uint32_t slot,
+                                  const uint32_t *position, uint32_t n, const uint32_t dim)
 {
     const tn_sparse *sparse = tn_feed_of(y)->sparse;
     const tn_bag *bag = &sparse->bag[slot];
-    const uint32_t size = b->to - b->from;
-    for (uint32_t p = 0; p < y->shape.rows; p++) {
-        const uint32_t row = bag->index[p];
-        if (row - b->from >= size) {
-            continue;
-        }
-        const tn_real x = tn_weight_of(bag, p);
-        const tn_real *dy = tn_grad_row(y, p) + use->col;
-        tn_real *dv = sparse->grads + row + use->segment->at;
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_real x = tn_weight_of(bag, position[i]);
+        const tn_real *dy = tn_grad_row(y, position[i]) + use->col;
+        tn_real *dv = sparse->grads + bag->index[position[i]] + use->segment->at;
         for (uint32_t c = 0; c < dim; c++) {
             dv[c] += x * dy[c];
         }
     }
 }
 
+/* Positions of rows of other blocks are passed over without a branch, as those of other inputs are
+ * (embedlist.h). */
+TN_ALWAYS_INLINE void add_block(const tn_node *y, const tn_slot_use *use, const tn_row_block *b,
+                                uint32_t slot, const uint32_t dim)
+{
+    const uint32_t *index = tn_feed_of(y)->sparse->bag[slot].index;
+    const uint32_t size = b->to - b->from;
+    uint32_t some[TN_AT_ONCE];
+    uint32_t n = 0;
+    for (uint32_t p = 0; p < y->shape.rows; p++) {
+        some[n] = p;
+        n += index[p] - b->from < size;
+        if (n == TN_AT_ONCE) {
+            add_vectors(y, use, slot, some, n, dim);
+            n = 0;
+        }
+    }
+    add_vectors(y, use, slot, some, n, dim);
+}
+
 TN_HOT static void sequence_add(const tn_node *y, const tn_slot_use *use, const tn_row_block *b,
                                 uint32_t slot)
 {
-    TN_UNROLLED(add_vectors, use->segment->dim, y, use, b, slot);
+    TN_UNROLLED(add_block, use->segment->dim, y, use, b, slot);
 }
 
 static void sequence_backward_rows(tn_node *y, const tn_row_block *b)

@@ -104,9 +104,11 @@ static tn_node *first_sums(const tn_net *net, const tn_layer_args *args, uint32_
     tn_node *pairs = TN_LAYER_NODE(net, sequence_mul, args->name, ".mul",
                                    TN_IN(paired_columns(net, args), t), NULL);
     tn_node *x = TN_LAYER_NODE(net, concat, args->name, ".x", TN_IN(h, pairs), NULL);
-    tn_node *z = product(net, args->name, ".history", x, units, false);
+    char name[TN_LAYER_NAME_MAX];
+    tn_node *w = tn_layer_param(net, tn_layer_name(name, args->name, ".history"), ".W",
+                                (tn_shape){x->shape.cols, units}, net->dense_init);
     tn_node *u = product(net, args->name, ".target", t, units, true);
-    return TN_LAYER_NODE(net, sequence_add, args->name, ".sums", TN_IN(z, u), NULL);
+    return tn_apply(net->g, &tn_op_sequence_dense, name, TN_IN(x, u, w), NULL);
 }
 
 static tn_node *attend_build(const tn_net *net, const tn_layer_args *args)

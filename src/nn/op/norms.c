@@ -135,27 +135,113 @@ TN_HOT static void vec_tally_square(size_t n, double *restrict total, const tn_r
     }
 }
 
-/* Computes mean and population variance of columns `cols` (at most a piece) in two passes; without
- * rows, as a batch of empty histories has no positions, both are 0. */
-static void find_moments(const tn_node *x, tn_range cols, double *mean, double *var)
+/* Computes mean and population variance of columns `cols` (at most a piece) in two passes. */
+static void find_moments_of_rows(const tn_node *x, tn_range cols, double *mean, double *var)
 {
     size_t n = cols.to - cols.from;
-    const uint32_t rows = x->shape.rows;
-    const uint32_t by = rows > 0 ? rows : 1;
-    TN_ASSERT(n <= PIECE);
+    uint32_t rows = x->shape.rows;
+    TN_ASSERT(n <= PIECE && rows > 0);
     memset(mean, 0, n * sizeof *mean);
     memset(var, 0, n * sizeof *var);
     for (size_t r = 0; r < rows; r++) {
         vec_tally(n, mean, tn_val_row(x, r) + cols.from);
     }
     for (size_t c = 0; c < n; c++) {
-        mean[c] /= by;
+        mean[c] /= rows;
     }
     for (size_t r = 0; r < rows; r++) {
         vec_tally_square(n, var, tn_val_row(x, r) + cols.from, mean);
     }
     for (size_t c = 0; c < n; c++) {
-        var[c] /= by;
+        var[c] /= rows;
+    }
+}
+
+/* Adds up x, and (x - mean)^2, of a few rows. */
+TN_HOT static void few_tally(const tn_act_area *p, tn_real *restrict total)
+{
+    for (size_t r = 0; r < p->rows; r++) {
+        const tn_real *restrict x = p->x + r * p->x_stride;
+        for (size_t i = 0; i < p->cols; i++) {
+            total[i] += x[i];
+        }
+    }
+}
+
+TN_HOT static void few_tally_square(const tn_act_area *p, const tn_real *restrict mean,
+                                    tn_real *restrict total)
+{
+    for (size_t r = 0; r < p->rows; r++) {
+        const tn_real *restrict x = p->x + r * p->x_stride;
+        for (size_t i = 0; i < p->cols; i++) {
+            total[i] += (x[i] - mean[i]) * (x[i] - mean[i]);
+        }
+    }
+}
+
+/* The mean and the sum of squared deviations of a few rows, which need no doubles. */
+typedef struct few_moments {
+    double mean[PIECE], m2[PIECE];
+} few_moments;
+
+static void find_moments_few(const tn_node *x, tn_range rows, tn_range cols, few_moments *out)
+{
+    const size_t n = cols.to - cols.from;
+    const tn_real by = 1 / (tn_real)(rows.to - rows.from);
+    const tn_act_area area = {.rows = rows.to - rows.from,
+                              .cols = n,
+                              .x = tn_val_row(x, rows.from) + cols.from,
+                              .x_stride = x->stride};
+    tn_real centre[PIECE] = {0};
+    tn_real square[PIECE] = {0};
+    few_tally(&area, centre);
+    for (size_t c = 0; c < n; c++) {
+        centre[c] *= by;
+    }
+    few_tally_square(&area, centre, square);
+    for (size_t c = 0; c < n; c++) {
+        out->mean[c] = (double)centre[c];
+        out->m2[c] = (double)square[c];
+    }
+}
+
+/* Adds the moments of `m` rows to those of n before them (Chan 1979). */
+TN_HOT static void merge_moments(size_t cols, double n, double m, double *restrict mean,
+                                 double *restrict m2, const few_moments *restrict next)
+{
+    for (size_t c = 0; c < cols; c++) {
+        const double d = next->mean[c] - mean[c];
+        mean[c] += d * (m / (n + m));
+        m2[c] += next->m2[c] + d * d * (n * m / (n + m));
+    }
+}
+
+/* Does the same for the positions of a sequence. A batch has many, so a few at a time stay in cache
+ * between the two passes; one of empty histories has none. */
+static void find_moments_of_positions(const tn_node *x, tn_range cols, double *mean, double *var)
+{
+    enum { FEW = 32 };
+    const uint32_t rows = x->shape.rows;
+    const size_t n = cols.to - cols.from;
+    memset(mean, 0, n * sizeof *mean);
+    memset(var, 0, n * sizeof *var);
+    for (uint32_t from = 0; from < rows; from += FEW) {
+        few_moments next;
+        const tn_range few = {from, rows - from < FEW ? rows : from + FEW};
+        find_moments_few(x, few, cols, &next);
+        merge_moments(n, from, few.to - from, mean, var, &next);
+    }
+    for (size_t c = 0; c < n && rows > 0; c++) {
+        var[c] /= rows;
+    }
+}
+
+static void find_moments(const tn_node *x, tn_range cols, double *mean, double *var)
+{
+    if (x->positions.max_len > 0) {
+        find_moments_of_positions(x, cols, mean, var);
+    } else {
+        find_moments_of_rows(x, cols, mean, var);
     }
 }
 
@@ -293,23 +379,73 @@ TN_HOT static void norm_forward_row(size_t n, tn_real *restrict y, norm_row p,
     }
 }
 
-TN_HOT static void dice_forward_row(size_t n, tn_real *restrict y, norm_row p)
+/* Some rows and columns of a dice, which one loop goes over: of positions there are many, and their
+ * rows are short. */
+typedef struct dice_area {
+    size_t rows, n;
+    const tn_real *restrict x;
+    const tn_real *restrict dy;
+    tn_real *restrict out; /* y, or dx */
+    size_t x_stride, dy_stride, out_stride;
+    const tn_real *restrict mean;
+    const tn_real *restrict rstd;
+    const tn_real *restrict alpha;
+    bool add; /* to dx; else it is assigned */
+} dice_area;
+
+static dice_area dice_area_of(const tn_node *self, tn_range rows, tn_range cols)
 {
-    for (size_t c = 0; c < n; c++) {
-        tn_real share = tn_sigmoid_of((p.x[c] - p.mean[c]) * p.rstd[c]);
-        y[c] = p.x[c] * (p.gamma[c] + (1 - p.gamma[c]) * share);
+    const norm_state s = state_of(self);
+    const tn_node *x = self->in[0];
+    const tn_real *dy = self->grad != NULL ? tn_grad_row(self, rows.from) + cols.from : NULL;
+    return (dice_area){.rows = rows.to - rows.from,
+                       .n = cols.to - cols.from,
+                       .x = tn_val_row(x, rows.from) + cols.from,
+                       .dy = dy,
+                       .x_stride = x->stride,
+                       .dy_stride = self->stride,
+                       .mean = s.mean + cols.from,
+                       .rstd = s.rstd + cols.from,
+                       .alpha = self->in[1]->val + cols.from};
+}
+
+/* The sigmoid with one division, which is most of its time; of its bits the last may differ. */
+static inline tn_real share_of(tn_real x)
+{
+    const tn_real e = tn_exp_of(-tn_abs_of(x));
+    const tn_real s = 1 / (1 + e);
+    return x < 0 ? e * s : s;
+}
+
+TN_HOT static void dice_forward_rows(const dice_area *p)
+{
+    const tn_real *restrict mean = p->mean;
+    const tn_real *restrict rstd = p->rstd;
+    const tn_real *restrict alpha = p->alpha;
+    const size_t n = p->n;
+    for (size_t r = 0; r < p->rows; r++) {
+        const tn_real *restrict x = p->x + r * p->x_stride;
+        tn_real *restrict y = p->out + r * p->out_stride;
+        for (size_t c = 0; c < n; c++) {
+            tn_real share = share_of((x[c] - mean[c]) * rstd[c]);
+            y[c] = x[c] * (alpha[c] + (1 - alpha[c]) * share);
+        }
     }
+}
+
+static void dice_forward(tn_node *self, tn_range rows)
+{
+    dice_area area = dice_area_of(self, rows, (tn_range){0, self->shape.cols});
+    area.out = tn_val_row(self, rows.from);
+    area.out_stride = self->stride;
+    dice_forward_rows(&area);
 }
 
 static void norm_forward(tn_node *self, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        if (is_dice(self)) {
-            dice_forward_row(self->shape.cols, tn_val_row(self, r), row_of(self, r, 0));
-        } else {
-            norm_forward_row(self->shape.cols, tn_val_row(self, r), row_of(self, r, 0),
-                             self->in[2]->val);
-        }
+        norm_forward_row(self->shape.cols, tn_val_row(self, r), row_of(self, r, 0),
+                         self->in[2]->val);
     }
 }
 
@@ -323,17 +459,40 @@ TN_HOT static void norm_backward_row(size_t n, tn_real *restrict dx, const tn_re
     }
 }
 
-TN_HOT static void dice_backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
-                                     norm_row p, const tn_real *restrict mean_u)
+TN_HOT static void dice_backward_rows(const dice_area *p, const tn_real *restrict mean_u,
+                                      const tn_real *restrict mean_ux)
 {
-    const tn_real *restrict mean_ux = mean_u + n;
-    const tn_real *restrict a = p.gamma;
-    for (size_t c = 0; c < n; c++) {
-        tn_real xhat = (p.x[c] - p.mean[c]) * p.rstd[c];
-        tn_real share = tn_sigmoid_of(xhat);
-        tn_real u = dy[c] * (1 - a[c]) * p.x[c] * share * (1 - share);
-        dx[c] +=
-            dy[c] * (a[c] + (1 - a[c]) * share) + p.rstd[c] * (u - mean_u[c] - xhat * mean_ux[c]);
+    const tn_real *restrict mean = p->mean;
+    const tn_real *restrict rstd = p->rstd;
+    const tn_real *restrict alpha = p->alpha;
+    const size_t n = p->n;
+    for (size_t r = 0; r < p->rows; r++) {
+        const tn_real *restrict x = p->x + r * p->x_stride;
+        const tn_real *restrict dy = p->dy + r * p->dy_stride;
+        tn_real *restrict dx = p->out + r * p->out_stride;
+        if (!p->add) {
+            tn_clear(dx, n);
+        }
+        for (size_t c = 0; c < n; c++) {
+            const tn_real a = alpha[c];
+            tn_real xhat = (x[c] - mean[c]) * rstd[c];
+            tn_real share = share_of(xhat);
+            tn_real u = dy[c] * (1 - a) * x[c] * share * (1 - share);
+            dx[c] += dy[c] * (a + (1 - a) * share) + rstd[c] * (u - mean_u[c] - xhat * mean_ux[c]);
+        }
+    }
+}
+
+static void dice_backward(tn_node *self, tn_range rows)
+{
+    const tn_node *x = self->in[0];
+    const norm_state s = state_of(self);
+    if (x->grad != NULL) {
+        dice_area area = dice_area_of(self, rows, (tn_range){0, self->shape.cols});
+        area.out = tn_grad_row(x, rows.from);
+        area.out_stride = x->stride;
+        area.add = tn_adds(self, x);
+        dice_backward_rows(&area, s.mean_u, s.mean_ux);
     }
 }
 
@@ -341,9 +500,8 @@ static void norm_backward(tn_node *self, tn_range rows)
 {
     const tn_node *x = self->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        (is_dice(self) ? dice_backward_row : norm_backward_row)(
-            self->shape.cols, tn_grad_row_to_add(self, x, r), tn_grad_row(self, r),
-            row_of(self, r, 0), state_of(self).mean_u);
+        norm_backward_row(self->shape.cols, tn_grad_row_to_add(self, x, r), tn_grad_row(self, r),
+                          row_of(self, r, 0), state_of(self).mean_u);
     }
 }
 
@@ -363,17 +521,45 @@ TN_HOT static void norm_tally_row(size_t n, norm_sums *restrict sums, const tn_r
     }
 }
 
-TN_HOT static void dice_tally_row(size_t n, norm_sums *restrict sums, const tn_real *restrict dy,
-                                  norm_row p)
+/* Sums of a few rows, which are added to those in double. */
+typedef struct dice_part {
+    tn_real u[PIECE], ux[PIECE], alpha[PIECE];
+} dice_part;
+
+TN_HOT static void dice_tally_rows(const dice_area *p, dice_part *restrict sums)
 {
-    const tn_real *restrict a = p.gamma;
-    for (size_t c = 0; c < n; c++) {
-        tn_real xhat = (p.x[c] - p.mean[c]) * p.rstd[c];
-        tn_real share = tn_sigmoid_of(xhat);
-        tn_real u = dy[c] * (1 - a[c]) * p.x[c] * share * (1 - share);
-        sums->u[c] += (double)u;
-        sums->ux[c] += (double)(u * xhat);
-        sums->alpha[c] += (double)(dy[c] * p.x[c] * (1 - share));
+    const tn_real *restrict mean = p->mean;
+    const tn_real *restrict rstd = p->rstd;
+    const tn_real *restrict alpha = p->alpha;
+    const size_t n = p->n;
+    for (size_t r = 0; r < p->rows; r++) {
+        const tn_real *restrict x = p->x + r * p->x_stride;
+        const tn_real *restrict dy = p->dy + r * p->dy_stride;
+        for (size_t c = 0; c < n; c++) {
+            tn_real xhat = (x[c] - mean[c]) * rstd[c];
+            tn_real share = share_of(xhat);
+            tn_real u = dy[c] * (1 - alpha[c]) * x[c] * share * (1 - share);
+            sums->u[c] += u;
+            sums->ux[c] += u * xhat;
+            sums->alpha[c] += dy[c] * x[c] * (1 - share);
+        }
+    }
+}
+
+static void dice_tally(const tn_node *self, tn_range cols, norm_sums *sums)
+{
+    enum { FEW = 16 };
+    const uint32_t rows = self->shape.rows;
+    for (uint32_t from = 0; from < rows; from += FEW) {
+        const tn_range few = {from, rows - from < FEW ? rows : from + FEW};
+        const dice_area area = dice_area_of(self, few, cols);
+        dice_part part = {.u = {0}};
+        dice_tally_rows(&area, &part);
+        for (size_t c = 0; c < area.n; c++) {
+            sums->u[c] += (double)part.u[c];
+            sums->ux[c] += (double)part.ux[c];
+            sums->alpha[c] += (double)part.alpha[c];
+        }
     }
 }
 
@@ -384,10 +570,12 @@ static void sums_piece(tn_node *self, tn_range cols, backward_kind kind)
     norm_state s = state_of(self);
     norm_sums sums = {.u = {0}};
     double rows = self->shape.rows;
-    for (size_t r = 0; r < self->shape.rows; r++) {
-        (is_dice(self) ? dice_tally_row : norm_tally_row)(cols.to - cols.from, &sums,
-                                                          tn_grad_row(self, r) + cols.from,
-                                                          row_of(self, r, cols.from));
+    if (is_dice(self)) {
+        dice_tally(self, cols, &sums);
+    }
+    for (size_t r = 0; r < self->shape.rows && !is_dice(self); r++) {
+        norm_tally_row(cols.to - cols.from, &sums, tn_grad_row(self, r) + cols.from,
+                       row_of(self, r, cols.from));
     }
     for (uint32_t c = cols.from; c < cols.to; c++) {
         double u = sums.u[c - cols.from];
@@ -461,16 +649,16 @@ static const tn_field batch_norm_attrs[] = {
 static const char *const batch_norm_params[] = {"gamma", "beta", "mean", "var", NULL};
 
 /* Members that the two have in common. */
-#define OF_THE_BATCH                                                                               \
+#define OF_THE_BATCH(f)                                                                            \
     .n_in = 1, .norm.n_states = 2, .shape = tn_same_shape, .state_bytes = norm_state_bytes,        \
-    .cols[TN_FORWARD_COLS] = batch_forward_cols, .forward = norm_forward,                          \
+    .cols[TN_FORWARD_COLS] = batch_forward_cols, .forward = f##_forward,                           \
     .cols[TN_FORWARD_PART] = moments_part, .cols[TN_BACKWARD_PART] = batch_backward_part,          \
-    .cols[TN_BACKWARD_COLS] = batch_backward_cols, .backward = norm_backward,                      \
+    .cols[TN_BACKWARD_COLS] = batch_backward_cols, .backward = f##_backward,                       \
     .norm.running = batch_running
 
 const tn_op tn_op_batch_norm = {
     .name = "batch_norm",
-    OF_THE_BATCH,
+    OF_THE_BATCH(norm),
     .formula = "y = gamma (x - mean) / sqrt(var + epsilon) + beta",
     .params = batch_norm_params,
     TN_OP_ATTRS(batch_norm_attrs, tn_batch_norm_attr),
@@ -481,7 +669,7 @@ const tn_op tn_op_batch_norm = {
 
 const tn_op tn_op_dice = {
     .name = "dice",
-    OF_THE_BATCH,
+    OF_THE_BATCH(dice),
     .formula = "y = x (a + (1 - a) sigmoid(x^)), x^ normalised over the batch",
     .params = dice_params,
     .flops_each = 20,

@@ -24,8 +24,8 @@
 #include "config/field.h"
 #include "nn/gemm/gemm.h"
 #include "nn/graph/params.h"
-#include "nn/op/ops.h"
 #include "nn/op/productsplit.h"
+#include "nn/op/sequence.h"
 
 enum {
     LINE = 16,   /* words */
@@ -35,10 +35,16 @@ enum {
     COLS = 128,  /* and columns */
 };
 
+/* W, the first parameter. */
+static tn_node *weights_of(const tn_node *y)
+{
+    return y->in[y->op->n_in];
+}
+
 /* Returns whether y = x W multiplies so: W is no single column. */
 static bool bf16_wanted(const tn_node *y)
 {
-    return y->graph->opts.bf16 && y->in[1]->shape.cols > 1;
+    return y->graph->opts.bf16 && weights_of(y)->shape.cols > 1;
 }
 
 static size_t padded(size_t n)
@@ -49,13 +55,13 @@ static size_t padded(size_t n)
 /* Returns rounded weights for y. */
 static tn_product packed(const tn_node *y)
 {
-    return (tn_product){y->state, padded(y->in[1]->shape.cols), false};
+    return (tn_product){y->state, padded(weights_of(y)->shape.cols), false};
 }
 
 /* Returns transposed weights for dx, which follow the rounded ones for y. */
 static tn_product transposed(const tn_node *y)
 {
-    tn_shape w = y->in[1]->shape;
+    tn_shape w = weights_of(y)->shape;
     size_t before = bf16_wanted(y) ? tn_bf16_words(w.rows) * padded(w.cols) : 0;
     return (tn_product){(tn_real *)y->state + before, padded(w.rows), false};
 }
@@ -84,7 +90,7 @@ static void piece_of_weights(tn_node *y, tn_range cols, tn_range rows, bool add)
     _Alignas(64) tn_real left[BATCH / 2 * COLS];
     _Alignas(64) tn_real right[BATCH / 2 * COLS];
     const tn_node *x = y->in[0];
-    const tn_node *w = y->in[1];
+    const tn_node *w = weights_of(y);
     const tn_products *by = &y->graph->halves;
     size_t n = cols.to - cols.from;
     size_t k = rows.to - rows.from;
@@ -104,7 +110,7 @@ static void piece_of_weights(tn_node *y, tn_range cols, tn_range rows, bool add)
 
 static void bf16_weights(tn_node *y, tn_range cols, tn_range rows)
 {
-    bool adds = rows.from > 0 || tn_adds(y, y->in[1]);
+    bool adds = rows.from > 0 || tn_adds(y, weights_of(y));
     for (uint32_t r = rows.from; r < rows.to; r += BATCH) {
         tn_range part = {r, rows.to - r < BATCH ? rows.to : r + BATCH};
         for (uint32_t c = cols.from; c < cols.to; c += COLS) {
@@ -122,7 +128,7 @@ enum { TILE_ROWS = 64, TILE_COLS = 96, TILE_COLS_SMALL = 32, SMALL = 128 };
 static tn_shape product_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    tn_shape w = y->in[1]->shape;
+    tn_shape w = weights_of(y)->shape;
     return x.cols == w.rows ? (tn_shape){x.rows, w.cols} : TN_MISFIT;
 }
 
@@ -131,13 +137,15 @@ static uint32_t product_tile(const tn_node *y, bool cols)
     if (!cols) {
         return TILE_ROWS;
     }
-    return y->shape.cols <= SMALL ? TILE_COLS_SMALL : TILE_COLS;
+    /* positions are so many that they are read from memory, which is to be done once */
+    const bool is_small = y->shape.cols <= SMALL && y->positions.max_len == 0;
+    return is_small ? TILE_COLS_SMALL : TILE_COLS;
 }
 
 /* Returns the bytes without the room to split it. */
 static size_t own_state_bytes(const tn_node *y)
 {
-    tn_shape w = y->in[1]->shape;
+    tn_shape w = weights_of(y)->shape;
     bool halves = bf16_wanted(y);
     size_t words = halves ? tn_bf16_words(w.rows) * padded(w.cols) : 0;
     if (y->graph->opts.train) {
@@ -153,14 +161,14 @@ static size_t product_state_bytes(const tn_node *y)
 
 static double product_flops(const tn_node *y)
 {
-    tn_shape w = y->in[1]->shape;
+    tn_shape w = weights_of(y)->shape;
     return 2.0 * y->shape.rows * w.rows * w.cols;
 }
 
 /* Rounds W before forward where products are in bfloat16. */
 static void product_pack(tn_node *y, tn_range cols)
 {
-    const tn_node *w = y->in[1];
+    const tn_node *w = weights_of(y);
     tn_product to = packed(y);
     if (bf16_wanted(y)) {
         to.at += cols.from;
@@ -182,7 +190,7 @@ static void multiply_by(const tn_node *y, tn_dims d, tn_mat x, tn_product w, tn_
 /* y = x W, where rows have columns of x in common: those are multiplied before the first row. */
 static void split_forward(tn_node *y, tn_product_split *s, tn_range rows)
 {
-    const size_t n = y->in[1]->shape.cols;
+    const size_t n = weights_of(y)->shape.cols;
     if (rows.from == 0) {
         tn_split_weights(y, s, bf16_wanted(y));
         multiply_by(y, (tn_dims){1, n, s->n_shared}, tn_split_shared(y, s), s->shared,
@@ -199,7 +207,7 @@ static void split_forward(tn_node *y, tn_product_split *s, tn_range rows)
 static bool few_by_words(const tn_node *y, tn_range rows)
 {
     enum { FEW = 2 };
-    const tn_node *w = y->in[1];
+    const tn_node *w = weights_of(y);
     const tn_real *words =
         rows.to - rows.from <= FEW ? tn_params_words(w->place->params, w->place->slice) : NULL;
     bool done = words != NULL;
@@ -213,7 +221,7 @@ static bool few_by_words(const tn_node *y, tn_range rows)
 /* y = x W */
 static void product_forward(tn_node *y, tn_range rows)
 {
-    const tn_node *w = y->in[1];
+    const tn_node *w = weights_of(y);
     tn_product_split *split = tn_split_find(y, rows, own_state_bytes(y));
     if (split != NULL) {
         split_forward(y, split, rows);
@@ -235,7 +243,7 @@ static void product_backward(tn_node *y, tn_range rows)
     if (x->grad == NULL) {
         return;
     }
-    tn_shape w = y->in[1]->shape;
+    tn_shape w = weights_of(y)->shape;
     tn_dims d = {rows.to - rows.from, w.rows, w.cols};
     tn_mat dy = {tn_grad_row(y, rows.from), y->stride, false};
     tn_product to = {tn_grad_row(x, rows.from), x->stride, tn_adds(y, x)};
@@ -250,7 +258,7 @@ static void product_backward(tn_node *y, tn_range rows)
 /* Writes W^T before backward. Columns come in whole vectors, none with another tile's. */
 static void product_transpose(tn_node *y, tn_range cols)
 {
-    const tn_node *w = y->in[1];
+    const tn_node *w = weights_of(y);
     tn_mat from = {w->val + cols.from, w->stride, false};
     tn_product to = transposed(y);
     if (y->in[0]->grad != NULL && bf16_wanted(y)) {
@@ -267,7 +275,7 @@ static void product_transpose(tn_node *y, tn_range cols)
 static void product_weights(tn_node *y, tn_range cols, tn_range rows)
 {
     const tn_node *x = y->in[0];
-    const tn_node *w = y->in[1];
+    const tn_node *w = weights_of(y);
     if (w->grad != NULL && bf16_wanted(y)) {
         bf16_weights(y, cols, rows);
     } else if (w->grad != NULL) {
@@ -306,6 +314,94 @@ const tn_op tn_op_matmul = {
     .tile = product_tile,
     .flops = product_flops,
     .example = {.build = matmul_example},
+};
+
+/* ---- sequence_dense: the same of positions, and t of their row ----
+ *
+ *   y_p = h_p W + t_r          dh = dy W^T, dW = h^T dy, dt_r += sum_p dy_p
+ *
+ * The product of a row's positions is in cache when t is added.
+ */
+
+static tn_shape sequence_dense_shape(const tn_node *y)
+{
+    const tn_node *t = y->in[1];
+    const tn_shape s = product_shape(y);
+    const bool fits = tn_has_positions(y->in[0]) && !tn_has_positions(t) && t->shape.cols == s.cols;
+    return fits ? s : TN_MISFIT;
+}
+
+TN_HOT static void vec_add_row(size_t rows, size_t n, tn_real *restrict y, size_t stride,
+                               const tn_real *restrict row)
+{
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t i = 0; i < n; i++) {
+            y[r * stride + i] += row[i];
+        }
+    }
+}
+
+TN_HOT static void vec_sum_rows(size_t rows, size_t n, const tn_real *restrict x, size_t stride,
+                                tn_real *restrict total)
+{
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t i = 0; i < n; i++) {
+            total[i] += x[r * stride + i];
+        }
+    }
+}
+
+/* Calls a product in pieces of TILE_ROWS positions. */
+static void each_piece(tn_node *y, tn_range own, void (*product)(tn_node *y, tn_range rows))
+{
+    for (uint32_t from = own.from; from < own.to; from += TILE_ROWS) {
+        product(y, (tn_range){from, own.to - from < TILE_ROWS ? own.to : from + TILE_ROWS});
+    }
+}
+
+static void sequence_dense_forward(tn_node *y, tn_range rows)
+{
+    each_piece(y, tn_rows_of(y, rows), product_forward);
+    for (size_t r = rows.from; r < rows.to; r++) {
+        const tn_range own = tn_positions_of(y, r);
+        vec_add_row(own.to - own.from, y->shape.cols, tn_val_row(y, own.from), y->stride,
+                    tn_val_row(y->in[1], r));
+    }
+}
+
+static void sequence_dense_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *t = y->in[1];
+    for (size_t r = rows.from; r < rows.to && t->grad != NULL; r++) {
+        const tn_range own = tn_positions_of(y, r);
+        vec_sum_rows(own.to - own.from, y->shape.cols, tn_grad_row(y, own.from), y->stride,
+                     tn_grad_row_to_add(y, t, r));
+    }
+    each_piece(y, tn_rows_of(y, rows), product_backward);
+}
+
+static tn_node *sequence_dense_example(tn_graph *g)
+{
+    tn_node *w = tn_param(g, NULL, NULL, (tn_shape){5, 3}, (tn_init){.kind = TN_INIT_CONSTANT});
+    return tn_apply(g, &tn_op_sequence_dense, NULL,
+                    TN_IN(tn_sequence_leaf(g, 5, 0), tn_input(g, NULL, 3, true), w), NULL);
+}
+
+const tn_op tn_op_sequence_dense = {
+    TN_OP_MEMBERS(sequence_dense, sequence_dense),
+    .formula = "y_p = h_p W + t of the row of p",
+    .n_in = 2,
+    .params = matmul_params,
+    .positions = tn_positions_of_first,
+    .by_row = true,
+    .shape = sequence_dense_shape,
+    .cols[TN_PACK] = product_pack,
+    .state_bytes = product_state_bytes,
+    .cols[TN_PREPARE] = product_transpose,
+    .cols[TN_BACKWARD_PARAMS] = matmul_backward_params,
+    .tile = product_tile,
+    .flops = product_flops,
+    .example = {.build = sequence_dense_example},
 };
 
 static const tn_op *const activations[] = {
@@ -370,16 +466,6 @@ static tn_act_area area_of(const tn_node *y, tn_range rows)
                          .a = (tn_real)attr_of(y)->slope};
 }
 
-TN_HOT static void vec_add_row(size_t rows, size_t n, tn_real *restrict y, size_t stride,
-                               const tn_real *restrict row)
-{
-    for (size_t r = 0; r < rows; r++) {
-        for (size_t i = 0; i < n; i++) {
-            y[r * stride + i] += row[i];
-        }
-    }
-}
-
 static void finish_rows(tn_node *y, tn_range rows)
 {
     const tn_act *act = act_of(y);
@@ -432,16 +518,6 @@ static void dense_backward(tn_node *y, tn_range rows)
         product_backward(y, (tn_range){from, to});
         if (masks_x) {
             mask_rows(x, (tn_range){from, to});
-        }
-    }
-}
-
-TN_HOT static void vec_sum_rows(size_t rows, size_t n, const tn_real *restrict x, size_t stride,
-                                tn_real *restrict total)
-{
-    for (size_t r = 0; r < rows; r++) {
-        for (size_t i = 0; i < n; i++) {
-            total[i] += x[r * stride + i];
         }
     }
 }

@@ -88,33 +88,85 @@ static tn_shape sum_shape(const tn_node *y)
     return fits ? (tn_shape){tn_max_rows(y), h->shape.cols} : TN_MISFIT;
 }
 
+/* y += sum of a_p h_p; the weights are `a_stride` apart. */
+TN_HOT static void sum_history(const tn_history_area *area, const tn_real *restrict a,
+                               size_t a_stride, tn_real *restrict y)
+{
+    for (size_t p = 0; p < area->len; p++) {
+        const tn_real *restrict h = area->h + p * area->h_stride;
+        const tn_real by = a[p * a_stride];
+        for (size_t c = 0; c < area->n; c++) {
+            y[c] += by * h[c];
+        }
+    }
+}
+
+static tn_history_area area_of(const tn_node *y, tn_range own)
+{
+    const tn_node *h = y->in[H];
+    return (tn_history_area){.len = own.to - own.from,
+                             .n = y->shape.cols,
+                             .h = tn_val_row(h, own.from),
+                             .h_stride = h->stride,
+                             .dh = h->grad != NULL ? tn_grad_row(h, own.from) : NULL,
+                             .dh_stride = h->stride,
+                             .add = tn_adds(y, h)};
+}
+
 static void sum_forward(tn_node *y, tn_range rows)
 {
+    const tn_node *a = y->in[A];
     for (size_t r = rows.from; r < rows.to; r++) {
         const tn_range own = tn_positions_of(y->in[H], r);
+        const tn_history_area area = area_of(y, own);
         tn_clear(tn_val_row(y, r), y->shape.cols);
-        for (size_t p = own.from; p < own.to; p++) {
-            tn_vec_scale(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[H], p),
-                         *tn_val_row(y->in[A], p), true);
+        sum_history(&area, tn_val_row(a, own.from), a->stride, tn_val_row(y, r));
+    }
+}
+
+/* dh_p (+)= a_p dy */
+TN_HOT static void spread_back(const tn_history_area *area, const tn_real *restrict a,
+                               size_t a_stride, const tn_real *restrict dy)
+{
+    for (size_t p = 0; p < area->len; p++) {
+        tn_real *restrict dh = area->dh + p * area->dh_stride;
+        const tn_real by = a[p * a_stride];
+        for (size_t c = 0; c < area->n; c++) {
+            dh[c] = (area->add ? dh[c] : 0) + by * dy[c];
         }
+    }
+}
+
+/* da_p += dy h_p */
+TN_HOT static void weights_back(const tn_history_area *area, const tn_real *restrict dy,
+                                tn_real *restrict da, size_t da_stride)
+{
+    for (size_t p = 0; p < area->len; p++) {
+        const tn_real *restrict h = area->h + p * area->h_stride;
+        tn_real sum = 0;
+        tn_history_ahead(area, p);
+#pragma omp simd reduction(+ : sum)
+        for (size_t c = 0; c < area->n; c++) {
+            sum += dy[c] * h[c];
+        }
+        da[p * da_stride] += sum;
     }
 }
 
 static void sum_backward(tn_node *y, tn_range rows)
 {
     const tn_node *a = y->in[A];
-    const tn_node *h = y->in[H];
-    const size_t n = y->shape.cols;
     for (size_t r = rows.from; r < rows.to; r++) {
-        const tn_range own = tn_positions_of(h, r);
-        const tn_real *dy = tn_grad_row(y, r);
-        for (size_t p = own.from; p < own.to; p++) {
-            if (a->grad != NULL) {
-                *tn_grad_row_to_add(y, a, p) += tn_vec_dot(n, dy, tn_val_row(h, p));
-            }
-            if (h->grad != NULL) {
-                tn_vec_scale(n, tn_grad_row(h, p), dy, *tn_val_row(a, p), tn_adds(y, h));
-            }
+        const tn_range own = tn_positions_of(y->in[H], r);
+        const tn_history_area area = area_of(y, own);
+        for (size_t p = own.from; p < own.to && a->grad != NULL; p++) {
+            (void)tn_grad_row_to_add(y, a, p);
+        }
+        if (a->grad != NULL) {
+            weights_back(&area, tn_grad_row(y, r), tn_grad_row(a, own.from), a->stride);
+        }
+        if (area.dh != NULL) {
+            spread_back(&area, tn_val_row(a, own.from), a->stride, tn_grad_row(y, r));
         }
     }
 }
@@ -244,7 +296,7 @@ static tn_node *pool_example(tn_graph *g)
     static const uint32_t kinds[] = {TN_SEQUENCE_SUM, TN_SEQUENCE_MEAN, TN_SEQUENCE_LAST,
                                      TN_SEQUENCE_MAX};
     for (uint32_t k = 0; k < 4; k++) {
-        x = y == NULL ? x : tn_apply(g, &tn_op_sequence_add, NULL, TN_IN(x, y), NULL);
+        x = y == NULL ? x : tn_apply(g, &tn_op_sequence_mul, NULL, TN_IN(x, y), NULL);
         y = tn_apply(g, &tn_op_sequence_pool, NULL, TN_IN(x), &(tn_sequence_pool_attr){kinds[k]});
     }
     return y;

@@ -1,10 +1,8 @@
 /* op_sequence_rows.c - positions with a value of their row, and with one for their place in it:
- * sequence_mul, sequence_add, sequence_append, sequence_positions.
+ * sequence_mul, sequence_append, sequence_positions.
  *
  *   sequence_mul        y_p  = h_p t_r                      p: each position of row r
  *     backward          dh_p += dy_p t_r,  dt_r += sum_p dy_p h_p
- *   sequence_add        y_p  = h_p + t_r
- *     backward          dh_p += dy_p,  dt_r += sum_p dy_p
  *   sequence_append     y    = h_1 .. h_n t                 of each row
  *   sequence_positions  y_p  = x_p + T[k]                   k = 0 for the last of its row, 1 before
  *     backward          dx_p += dy_p,  dT[k] += sum dy_p
@@ -35,41 +33,80 @@ static tn_node *pair_example(tn_graph *g, const tn_op *op)
 
 /* ---- sequence_mul ---- */
 
-TN_HOT static void mul_positions(size_t n, tn_real *restrict y, const tn_real *restrict h,
-                                 const tn_real *restrict t)
+TN_HOT static void mul_history(const tn_history_area *a, const tn_real *restrict t,
+                               tn_real *restrict y, size_t y_stride)
 {
-    for (size_t c = 0; c < n; c++) {
-        y[c] = h[c] * t[c];
+    for (size_t p = 0; p < a->len; p++) {
+        const tn_real *restrict h = a->h + p * a->h_stride;
+        for (size_t c = 0; c < a->n; c++) {
+            y[p * y_stride + c] = h[c] * t[c];
+        }
     }
 }
 
 static void mul_forward(tn_node *y, tn_range rows)
 {
+    const tn_node *h = y->in[H];
     for (size_t r = rows.from; r < rows.to; r++) {
         const tn_range own = tn_positions_of(y, r);
-        for (size_t p = own.from; p < own.to; p++) {
-            mul_positions(y->shape.cols, tn_val_row(y, p), tn_val_row(y->in[H], p),
-                          tn_val_row(y->in[T], r));
+        const tn_history_area area = {.len = own.to - own.from,
+                                      .n = y->shape.cols,
+                                      .h = tn_val_row(h, own.from),
+                                      .h_stride = h->stride};
+        mul_history(&area, tn_val_row(y->in[T], r), tn_val_row(y, own.from), y->stride);
+    }
+}
+
+/* dh (+)= dy t */
+TN_HOT static void mul_history_back(const tn_history_area *a, const tn_real *restrict t)
+{
+    for (size_t p = 0; p < a->len; p++) {
+        const tn_real *restrict dy = a->dy + p * a->dy_stride;
+        tn_real *restrict dh = a->dh + p * a->dh_stride;
+        for (size_t c = 0; c < a->n; c++) {
+            dh[c] = (a->add ? dh[c] : 0) + dy[c] * t[c];
         }
     }
 }
 
-static void mul_backward(tn_node *y, tn_range rows)
+/* dt += dy h, of all positions */
+TN_HOT static void mul_target_back(const tn_history_area *a, tn_real *restrict dt)
+{
+    for (size_t p = 0; p < a->len; p++) {
+        const tn_real *restrict dy = a->dy + p * a->dy_stride;
+        const tn_real *restrict h = a->h + p * a->h_stride;
+        for (size_t c = 0; c < a->n; c++) {
+            dt[c] += dy[c] * h[c];
+        }
+    }
+}
+
+/* The positions of row r with their gradients. */
+static tn_history_area area_of(const tn_node *y, size_t r)
 {
     const tn_node *h = y->in[H];
+    const tn_range own = tn_positions_of(y, r);
+    return (tn_history_area){.len = own.to - own.from,
+                             .n = y->shape.cols,
+                             .h = tn_val_row(h, own.from),
+                             .h_stride = h->stride,
+                             .dy = tn_grad_row(y, own.from),
+                             .dy_stride = y->stride,
+                             .dh = h->grad != NULL ? tn_grad_row(h, own.from) : NULL,
+                             .dh_stride = h->stride,
+                             .add = tn_adds(y, h)};
+}
+
+static void mul_backward(tn_node *y, tn_range rows)
+{
     const tn_node *t = y->in[T];
-    const size_t n = y->shape.cols;
     for (size_t r = rows.from; r < rows.to; r++) {
-        const tn_range own = tn_positions_of(y, r);
-        tn_real *dt = t->grad != NULL ? tn_grad_row_to_add(y, t, r) : NULL;
-        for (size_t p = own.from; p < own.to; p++) {
-            if (dt != NULL) {
-                tn_vec_mul(n, dt, tn_grad_row(y, p), tn_val_row(h, p), true);
-            }
-            if (h->grad != NULL) {
-                tn_vec_mul(n, tn_grad_row(h, p), tn_grad_row(y, p), tn_val_row(t, r),
-                           tn_adds(y, h));
-            }
+        const tn_history_area area = area_of(y, r);
+        if (t->grad != NULL) {
+            mul_target_back(&area, tn_grad_row_to_add(y, t, r));
+        }
+        if (area.dh != NULL) {
+            mul_history_back(&area, tn_val_row(t, r));
         }
     }
 }
@@ -87,53 +124,6 @@ const tn_op tn_op_sequence_mul = {
     .by_row = true,
     .shape = pair_shape,
     .example = {.build = mul_example},
-};
-
-/* ---- sequence_add ---- */
-
-static void add_forward(tn_node *y, tn_range rows)
-{
-    for (size_t r = rows.from; r < rows.to; r++) {
-        const tn_range own = tn_positions_of(y, r);
-        for (size_t p = own.from; p < own.to; p++) {
-            tn_vec_add(y->shape.cols, tn_val_row(y, p), tn_val_row(y->in[H], p),
-                       tn_val_row(y->in[T], r));
-        }
-    }
-}
-
-static void add_backward(tn_node *y, tn_range rows)
-{
-    const tn_node *h = y->in[H];
-    const tn_node *t = y->in[T];
-    const size_t n = y->shape.cols;
-    for (size_t r = rows.from; r < rows.to; r++) {
-        const tn_range own = tn_positions_of(y, r);
-        tn_real *dt = t->grad != NULL ? tn_grad_row_to_add(y, t, r) : NULL;
-        for (size_t p = own.from; p < own.to; p++) {
-            if (dt != NULL) {
-                tn_vec_copy(n, dt, tn_grad_row(y, p), true);
-            }
-            if (h->grad != NULL) {
-                tn_vec_copy(n, tn_grad_row(h, p), tn_grad_row(y, p), tn_adds(y, h));
-            }
-        }
-    }
-}
-
-static tn_node *add_example(tn_graph *g)
-{
-    return pair_example(g, &tn_op_sequence_add);
-}
-
-const tn_op tn_op_sequence_add = {
-    TN_OP_MEMBERS(sequence_add, add),
-    .formula = "y_p = h_p + t of the row of p",
-    .n_in = 2,
-    .positions = tn_positions_of_first,
-    .by_row = true,
-    .shape = pair_shape,
-    .example = {.build = add_example},
 };
 
 /* ---- sequence_append ---- */

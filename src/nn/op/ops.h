@@ -37,7 +37,8 @@
  * Sequences: P are the positions of a batch (tn_positions), after each other row by row:
  *
  *     embed_sequence    nn/graph/embed.h                    -> [P,n]
- *     sequence_mul, sequence_add    h, t                    [P,n] [B,n] -> [P,n]: t of h's row
+ *     sequence_mul      h, t                                [P,n] [B,n] -> [P,n]: t of h's row
+ *     sequence_dense    h, t, W                             [P,n] [B,m] [n,m] -> [P,m]: h W + t
  *     sequence_append   h, t        t after the positions of each row
  *     sequence_positions  x, T      [P,n] [m,n] -> [P,n]: plus T by the position from the end
  *     sequence_softmax  x           [P,1] -> [P,1]: within a row

@@ -98,7 +98,7 @@ tn_cost tn_graph_cost(const tn_graph *g)
         double times = 1 + (n->place->wants_grad ? backward : 0);
         c.params += params_of(g, n);
         c.bytes += bytes_of(n) * times;
-        if (n->op == &tn_op_matmul || n->op == &tn_op_dense) {
+        if (n->op == &tn_op_matmul || n->op == &tn_op_dense || n->op == &tn_op_sequence_dense) {
             c.product_flops += tn_op_flops(n) * times;
         } else {
             c.other_flops += tn_op_flops(n) * times;
