@@ -25,6 +25,7 @@
 #include "train/step/model_plan.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Weighs the loss of that name by a parameter. */
