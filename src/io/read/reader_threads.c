@@ -464,10 +464,13 @@ static void add_task_priors(const assembly *a, uint32_t i, tn_prior *prior)
     const tn_schema *s = a->r->schema;
     const tn_tasks *tasks = s->data->tasks;
     const window_row *p = &a->window.pick[i];
+    if (tasks == NULL) { /* there may be no numbers at all */
+        return;
+    }
     const float *aside =
         p->work->parsed.rows->numeric + (size_t)p->row * tn_schema_numbers(s) + s->n_numeric;
     const tn_parsed_row *row = row_of(a, i);
-    for (uint32_t k = 0; tasks != NULL && k < tasks->n; k++) {
+    for (uint32_t k = 0; k < tasks->n; k++) {
         const tn_task_row is = tn_task_row_of(tasks, k, row->label, aside);
         const double w = (double)row->weight * (double)is.factor;
         prior->task[k].weight += w;
