@@ -157,6 +157,9 @@ static const char *const few[] = {sums, "slots.tags.pool=sum", NULL};
 static const char *const all[] = {sums, "slots.tags.pool=sum", "slots.seq.pool=sum",
                                   "slots.top.pool=sum", NULL};
 
+static const char *const histories[] = {
+    "sequences={seen: {slots: [hist], target: [item], max_len: 3}}", NULL};
+
 /* Crosses of slots that are shared, that are of rows, and of both; gone has a key where it is
  * absent. */
 static const char *const crossed[] = {
@@ -199,6 +202,8 @@ static const struct {
     {"{type: edcn, layers: 2}", all},
     {"{type: fcn, layers: 1, shallow: 2}", NULL},
     {"{type: dcnmix, hidden: [4], layers: 1, rank: 2, experts: 3}", NULL},
+    {"{type: din, hidden: [4], attention: {hidden: [3]}}", histories},
+    {"{type: bst, hidden: [4], attention: {heads: 1}}", histories},
     {"{type: widedeep, hidden: [4]}", crossed},
     {"{type: graph, inputs: {deep: {embed: [user, item, hist]}, wide: {embed: all, dim: 1}, num: "
      "{numeric: all}}, layers: "
