@@ -294,7 +294,7 @@ static void put_reshaped(eval *e, const node *n)
 /* Without an order of its axes a matrix is turned. */
 static void put_transposed(eval *e, const node *n)
 {
-    static const size_t turned[] = {1, 0};
+    static const size_t turned[RANK] = {1, 0};
     const tensor *x = n->in[0];
     const bool ordered = n->ints[0] + n->ints[1] > 0;
     const size_t *perm = ordered ? n->ints : turned;

@@ -65,13 +65,13 @@ typedef struct tn_gen_opts {
     double rate;
     double spread;
     double interaction;
-    uint32_t dim;
     double buy;       /* share of clicks that are purchases; 0: there are none */
     double selection; /* correlation of the two logits */
-    bool truth;
     double drift;
-    uint32_t days;     /* so many of rows / days; 0: day_rows says */
     uint64_t day_rows; /* rows of a day; 0: all are of day 0 */
+    uint32_t days;     /* so many of rows / days; 0: day_rows says */
+    uint32_t dim;
+    bool truth;
 } tn_gen_opts;
 
 extern const tn_field tn_gen_fields[];
@@ -95,11 +95,11 @@ typedef struct tn_gen_slot {
     double missing;           /* share of rows without any */
     double centre;            /* COUNT: mean of ln v; NUMBER with `log`: likewise */
     double width;             /* its deviation */
+    const char *pair; /* a list of a history: the slot that it is paired with; it has no weights */
     tn_gen_kind kind;
     uint32_t values_max; /* 1 .. values_max values in a row */
     int32_t least;       /* COUNT: the smallest value */
-    const char *pair; /* a list of a history: the slot that it is paired with; it has no weights */
-    bool log;         /* NUMBER: enters the logit as sign(x) ln(1 + |x|) */
+    bool log;            /* NUMBER: enters the logit as sign(x) ln(1 + |x|) */
 } tn_gen_slot;
 
 /* Whether ids of the slot come and go. */

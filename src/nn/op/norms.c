@@ -462,6 +462,7 @@ TN_HOT static void norm_backward_row(size_t n, tn_real *restrict dx, const tn_re
 TN_HOT static void dice_backward_rows(const dice_area *p, const tn_real *restrict mean_u,
                                       const tn_real *restrict mean_ux)
 {
+    TN_ASSERT(p->dy != NULL);
     const tn_real *restrict mean = p->mean;
     const tn_real *restrict rstd = p->rstd;
     const tn_real *restrict alpha = p->alpha;
@@ -528,6 +529,7 @@ typedef struct dice_part {
 
 TN_HOT static void dice_tally_rows(const dice_area *p, dice_part *restrict sums)
 {
+    TN_ASSERT(p->dy != NULL);
     const tn_real *restrict mean = p->mean;
     const tn_real *restrict rstd = p->rstd;
     const tn_real *restrict alpha = p->alpha;

@@ -63,6 +63,7 @@ static bool next_block(const tn_node *y, tn_range rows, block *b)
 {
     const size_t dim = dim_of(y);
     const size_t cols = smaller(dim, N);
+    TN_ASSERT(cols > 0);
     if (b->cols == 0) {
         b->rows.to = rows.from;
         b->d = dim;
@@ -219,6 +220,7 @@ static void backward_products(const tn_node *y, const block *b, size_t from, siz
     _Alignas(64) tn_real dz[DEPTH * N];
     _Alignas(64) tn_real maps[UNITS * N];
     const tn_node *w = y->in[2];
+    TN_ASSERT(units_of(y) > 0);
     for (uint32_t u = 0; u < units_of(y); u += UNITS) {
         const tn_range units = some_units(y, u);
         copy_maps(y, y->grad, b, units, maps, false);

@@ -39,6 +39,7 @@ static const tn_field task_fields[] = {
 
 static const tn_tree *label_of(tn_arena *arena, const tn_tree *task)
 {
+    TN_ASSERT(task != NULL);
     const tn_tree *label = task->kind == TN_TREE_MAP ? tn_tree_get(task, "label") : NULL;
     return tn_tree_is_null(label) ? tn_tree_scalar(arena, task->key, task->at) : label;
 }
@@ -81,6 +82,7 @@ static tn_tree *put(const tn_binder *b, const tn_tree *tree, const char *section
 
 static tn_tree *section_alone(const tn_binder *b, const char *name, const tn_tree *value)
 {
+    TN_ASSERT(value != NULL);
     tn_tree *map = tn_tree_new(b->arena, TN_TREE_MAP, value->at);
     tn_tree_put(b->arena, map, name, tn_tree_copy(b->arena, value));
     return map;
