@@ -542,7 +542,7 @@ static tn_status take_slot(json_walk *w, uint32_t i, tn_error *err)
         } else if (!item.missing && isfinite(x)) {
             fault = tn_rows_token(w->rows, spec, item.text.data, item.text.size, x);
         }
-        if (fault == TN_FAULT_NONE && (items.list || !item.missing)) {
+        if (spec->sequence != NULL && fault == TN_FAULT_NONE && (items.list || !item.missing)) {
             fault = tn_rows_keep_place(w->rows, spec, before, x);
         }
         if (fault != TN_FAULT_NONE) {
