@@ -1,6 +1,7 @@
 /* test_task_labels.c - labels and factors of several tasks, from records of each format that names
  * its columns to batches. */
 #include "config/tree.h"
+#include "io/format/format.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/batch.h"
 #include "setup.h"
@@ -99,6 +100,9 @@ TEST(rows_of_csv_have_labels_and_factors_of_each_task)
 
 TEST(rows_of_json_have_labels_and_factors_of_each_task)
 {
+    if (tn_format_find("jsonl") == NULL) {
+        skip(); /* src/extra/jsonl is not built */
+    }
     static const char lines[] =
         "{\"click\":0,\"u\":\"a\",\"buy\":0.7,\"grade\":\"good\",\"w\":1}\n"
         "{\"w\":2,\"click\":1,\"u\":\"b\",\"grade\":\"bad\",\"buy\":1}\n"
