@@ -267,7 +267,8 @@ TEST(gradients_of_all_forms_are_those_of_the_differences)
     static tn_node *(*const build[])(tn_graph *) = {
         pairs_alone, pairs_by_one, pairs_by_each, pairs_by_their_own, many_pairs,
         first_maps,  wide_maps,    many_maps,     own_matrices,       attention_of_one};
-    static const double tolerance = sizeof(tn_real) == 8 ? 1e-7 : 2e-3;
+    /* In float the differences themselves round: many_maps adds 17,292 products. */
+    static const double tolerance = sizeof(tn_real) == 8 ? 1e-7 : 5e-3;
     for (uint32_t i = 0; i < sizeof build / sizeof build[0]; i++) {
         tn_check c;
         uint64_t n_entries = 0;
