@@ -6,7 +6,7 @@
  *     slot 1    row 9  row 2  row 4  row 0         deal[4] .. deal[7]
  *     label     row 4  row 5  row 6  row 7
  *
- * What a model loses by it is what it has from that slot (train/eval/importance.h). One thread.
+ * The model loses by it as much as it has from that slot (train/eval/importance.h). One thread.
  */
 #pragma once
 

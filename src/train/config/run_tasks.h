@@ -6,7 +6,7 @@
  *       like:  {label: like, where: click, weight: 0.5, loss: focal}
  *       watch: {label: seconds, loss: huber, where: click}
  *
- * What a task is to rows is in base/keys/tasks.h, its loss is here. The first task is that of the
+ * Rows know a task as base/keys/tasks.h says, its loss is here. The first task is that of the
  * run: its label is data.label, its loss the section `loss`, which tn_tasks_spread writes there, so
  * that whoever knows one label knows it, too. A section of one task is a run of one label.
  */

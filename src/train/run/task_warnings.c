@@ -2,6 +2,7 @@
  * a share without what it is a share of, a task that no row counts for, or none with a click. */
 #include "train/run/module.h"
 
+#include "base/core/text.h"
 #include "train/config/run_tasks.h"
 
 #include <inttypes.h>
@@ -11,19 +12,26 @@ typedef struct task_warner {
     bool said;
 } task_warner;
 
-static tn_status warn_of_shares(tn_run_now *now, tn_error *err)
+static tn_status warn_of_shares(tn_run_now *now, const tn_tasks *tasks, tn_error *err)
 {
     const uint64_t n = now->epoch->tasks.contradictions;
-    char line[400];
+    tn_text line = {0};
     if (n == 0) {
         return TN_OK;
     }
-    (void)snprintf(line, sizeof line,
-                   "%" PRIu64 " row%s of data.train %s a click of a task without one of the task "
-                   "that it is a share of ('of'): they are learned as they are, and say that the "
-                   "share is larger than it can be",
-                   n, n == 1 ? "" : "s", n == 1 ? "has" : "have");
-    return tn_run_say(now, "warn", line, err);
+    tn_text_addf(&line, "%" PRIu64 " row%s of data.train %s", n, n == 1 ? "" : "s",
+                 n == 1 ? "has" : "have");
+    for (uint32_t k = 0, said = 0; k < tasks->n; k++) {
+        const uint32_t of = tasks->task[k].of;
+        if (of != TN_NO_TASK) {
+            tn_text_addf(&line, "%s '%s' without '%s'", said++ > 0 ? " or" : "",
+                         tasks->task[k].name, tasks->task[of].name);
+        }
+    }
+    tn_text_adds(&line, ", which is no share: they are learned as they are");
+    const tn_status status = tn_run_say(now, "warn", tn_text_str(&line), err);
+    tn_text_done(&line);
+    return status;
 }
 
 static tn_status warn_of_task(tn_run_now *now, const tn_task *task, const tn_task_count *count,
@@ -48,7 +56,7 @@ static tn_status warn(void *self, tn_run_now *now, tn_error *err)
     }
     TN_ASSERT(tasks->n <= TN_TASKS_MAX && now->report != NULL);
     w->said = true;
-    TN_TRY(warn_of_shares(now, err));
+    TN_TRY(warn_of_shares(now, tasks, err));
     for (uint32_t k = 0; k < tasks->n; k++) {
         TN_TRY(warn_of_task(now, &tasks->task[k], &now->epoch->tasks.task[k], err));
     }
