@@ -322,6 +322,35 @@ TEST(all_faults_of_a_configuration_are_told)
     assert_non_null(strstr(err.text, "mine.yaml:2:8: error: unknown key 'fromat'"));
 }
 
+/* A row has a click, or else a 'buy': each row contradicts one of the two shares. */
+TEST(tasks_whose_labels_contradict_each_other_are_named)
+{
+    kit k;
+    char want[200];
+    kit_open(&k, "");
+    k.hooks.metric = NULL;
+    k.hooks.evaluated = NULL;
+    (void)snprintf(k.config, sizeof k.config,
+                   "data: {format: csv, train: %s/t.csv}\n"
+                   "slots: [{name: u, type: str}]\n"
+                   "tasks:\n"
+                   "  click: {label: label}\n"
+                   "  buy: {label: {column: label, values: {'1': 0, '0': 1}}, of: click}\n"
+                   "  late: {label: label, of: buy}\n"
+                   "  none: {label: {column: label, threshold: 9}}\n"
+                   "model: {type: shared, hidden: [4], tower: [4]}\ntrain: {epochs: 1}\n",
+                   k.dir);
+    tnet_run *run = run_of(&k, NULL, 0);
+    train(run);
+    tnet_run_free(run);
+    (void)snprintf(want, sizeof want,
+                   "%u rows of data.train have 'buy' without 'click' or 'late' without 'buy', ",
+                   TRAIN_ROWS);
+    fail_if(strstr(k.lines, want) == NULL, "%s is not in: %s", want, k.lines);
+    assert_non_null(strstr(k.lines, "task 'none' learns nothing"));
+    kit_close(&k);
+}
+
 TEST(what_only_programs_may_do_is_refused)
 {
     OPEN(kit, k, "");
