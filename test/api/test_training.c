@@ -344,7 +344,7 @@ TEST(tasks_whose_labels_contradict_each_other_are_named)
     train(run);
     tnet_run_free(run);
     (void)snprintf(want, sizeof want,
-                   "%u rows of data.train have 'buy' without 'click' or 'late' without 'buy', ",
+                   "%d rows of data.train have 'buy' without 'click' or 'late' without 'buy', ",
                    TRAIN_ROWS);
     fail_if(strstr(k.lines, want) == NULL, "%s is not in: %s", want, k.lines);
     assert_non_null(strstr(k.lines, "task 'none' learns nothing"));
