@@ -402,6 +402,9 @@ function draw_begin(   kinds, linear) {
 function draw_more(   what, keys, k, all, share) {
     what = pick("none none cross history tasks tasks pairs")
     for (k = 0; k < n_slots; k++) all = all slots[k]
+    # "would keep its first values"
+    if (warm && sections["checkpoint"] !~ /dense: (none|\[\])/ && model ~ /^(widedeep|deepfm|nfm|ipnn)$/)
+        some(60, "train", "freeze: " pick("[deep] [deep.*.W]"))
     if (begins != "none" || warm || within || sections["embedding"] ~ /cvm/ || all ~ /dim:|uses:|concat/) return
     if (what == "cross" && columns) {
         # "which reads numbers", "which has a list"

@@ -347,7 +347,7 @@ judge_folder() {
 # ---- models of other programs ----
 
 # warm_up WORDS..: the run that others begin with, five steps from nothing.
-warm_up() { train warm "$@" checkpoint.from=~ checkpoint.every=1epoch train.max_steps=5 export.every=~; }
+warm_up() { train warm "$@" checkpoint.from=~ train.freeze=~ checkpoint.every=1epoch train.max_steps=5 export.every=~; }
 
 # write_linear: a model as xLearn or VW prints it, of the features that rows.awk makes.
 write_linear() {
@@ -400,7 +400,7 @@ make_begin() {
 }
 
 begin_with_nothing() {
-    sed -i 's/^\(checkpoint: {.*\), from: .*}$/\1}/' c.yaml
+    sed -i 's/^\(checkpoint: {.*\), from: .*}$/\1}/; s/, freeze: \[[^]]*\]//' c.yaml
     begins=none
 }
 

@@ -43,6 +43,28 @@ says "checkpoint.from.rows is 'none', and there is no checkpoint.from.path"
 expect 3 tnet-train "$dir/old.yaml" run.dir="$dir/none" "checkpoint.from={path: $dir/old, tensornet: {dir: $dir}}"
 says "checkpoint.from has both 'path' and 'tensornet'"
 
+# layers that keep what they begin with: with all of them and no rate of rows, the scores keep their bits
+expect 0 tnet-eval -q "$dir/old.yaml" --predictions "$dir/old.pred"
+for peers in 1 2; do
+    expect 0 tnet-train -q "$dir/old.yaml" run.dir="$dir/still$peers" --peers $peers train.threads=1 checkpoint.from="$dir/old" \
+        train.freeze='["*"]' 'train.sparse={type: adagrad, lr: 0}'
+    grep -q '"frozen":\["deep.1.W","deep.1.b",' "$dir/still$peers/summary.json" || fail "summary: $(cat "$dir/still$peers/summary.json")"
+    expect 0 tnet-eval -q "$dir/old.yaml" run.dir="$dir/still$peers" --predictions "$dir/still.pred"
+    cmp "$dir/old.pred" "$dir/still.pred" || fail "frozen, $peers processes: other predictions"
+done
+mkdir "$dir/20261101" "$dir/20261102"
+for day in 20261101 20261102; do head -n 500 "$dir/train.tsv" >"$dir/$day/a.tsv"; done
+for last in 1 2; do # the second command goes on by itself
+    expect 0 tnet-train -q "$dir/old.yaml" run.dir="$dir/days" data.train="$dir/{day:%Y%m%d}/a.tsv" data.test=~ checkpoint.from="$dir/old" \
+        train.freeze='["*"]' 'train.sparse={type: adagrad, lr: 0}' data.days=2026-11-01..2026-11-0$last
+done
+expect 0 tnet-eval -q "$dir/days" --data "$dir/test.tsv" --predictions "$dir/still.pred"
+cmp "$dir/old.pred" "$dir/still.pred" || fail "frozen over two days: other predictions"
+expect 3 tnet-train -q "$dir/old.yaml" run.dir="$dir/none" checkpoint.from="$dir/old" 'train.freeze=[depth]'
+says "train.freeze: the model has no layer or parameter 'depth'"
+expect 3 tnet-train -q "$dir/old.yaml" run.dir="$dir/none" 'train.freeze=[deep]'
+says "train.freeze: 'deep.1.W' would keep its first values, as nothing gives it others"
+
 # without training: the same model as a checkpoint of its own, for every program
 expect 0 tnet-train -q "$dir/old.yaml" run.dir="$dir/copy" train.epochs=0 "checkpoint.from={path: $dir/old/ckpt-1}"
 grep -q '"steps":0,' "$dir/copy/summary.json" || fail "trained: $(cat "$dir/copy/summary.json")"

@@ -65,6 +65,38 @@ TEST(gradients_hold_without_passes)
     }
 }
 
+static tn_node *frozen_example(tn_graph *g)
+{
+    tn_node *y = tn_op_example(g, checked);
+    tn_node *n;
+    for (uint32_t k = 0; (n = tn_graph_node(g, k)) != NULL; k++) {
+        if (n->is_param && !n->is_state) {
+            tn_param_freeze(n);
+        }
+    }
+    return y;
+}
+
+TEST(inputs_have_their_gradients_where_parameters_are_frozen)
+{
+    for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
+        tn_check c;
+        uint64_t n_entries = 0;
+        tn_node *n;
+        checked = *op;
+        tn_check_open(&c, frozen_example, &(tn_graph_opts){.train = true}, SEED);
+        c.feed.info.training = !moves_constants(*op);
+        const double error = tn_check_differences(&c, &n_entries);
+        fail_if(error > tolerance, "%s: gradient is off by %g", (*op)->name, error);
+        for (uint32_t k = 0; (n = tn_graph_node(c.g, k)) != NULL; k++) {
+            fail_if(n->is_param && !n->is_state && n->grad != NULL, "%s: '%s' is not frozen",
+                    (*op)->name, n->name);
+        }
+        fail_if(tn_check_strays(&c) > 0, "%s: writes outside of its matrices", (*op)->name);
+        tn_check_close(&c);
+    }
+}
+
 static tn_node *linear(tn_graph *g, tn_node *x, uint32_t units)
 {
     tn_init init = {.kind = TN_INIT_CONSTANT};

@@ -166,6 +166,12 @@ void tn_params_freeze(tn_params *p, uint32_t slice)
     p->slice[slice].train = false;
 }
 
+void tn_params_hold(tn_params *p, uint32_t slice)
+{
+    TN_ASSERT(slice < p->n);
+    p->slice[slice].held = true;
+}
+
 static bool is_matrix(const tn_param_slice *s)
 {
     return s->rows > 1 && s->cols > 1;

@@ -26,7 +26,8 @@ typedef struct tn_param_slice {
     uint32_t rows, cols; /* W is [in x out] */
     size_t at;           /* offset in the flat vector */
     size_t words_at;     /* and in that of words, where there is one */
-    bool train;          /* an optimizer moves it */
+    bool train;          /* an optimizer moves it, but for: */
+    bool held;           /* this run keeps its values, of a model that is the same */
     bool state; /* a running value. After a training forward its slice of grads holds the new value
                  */
     tn_init init;
@@ -66,3 +67,10 @@ const tn_real *tn_params_words(const tn_params *p, uint32_t slice); /* NULL: non
 
 /* "a bias right in front of a batch norm is not trained": its slice still counts as parameters. */
 void tn_params_freeze(tn_params *p, uint32_t slice);
+
+/* Before the graphs are finished. Whether a slice is held is no part of what a model is. */
+void tn_params_hold(tn_params *p, uint32_t slice);
+static inline bool tn_param_learns(const tn_param_slice *s)
+{
+    return s->train && !s->held;
+}

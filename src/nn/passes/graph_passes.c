@@ -110,7 +110,7 @@ static void pass_rest(tn_graph *g)
 static bool upstream(const tn_node *n)
 {
     if (n->is_param) {
-        return tn_params_get(n->place->params, n->place->slice)->train;
+        return tn_param_learns(tn_params_get(n->place->params, n->place->slice));
     }
     if (n->op == NULL) {
         return n->place->wants_grad;
@@ -375,7 +375,7 @@ static void lend_parameter(const tn_graph *g, tn_node *n)
     tn_params *params = n->place->params;
     const tn_param_slice *s = tn_params_get(params, n->place->slice);
     n->val = tn_params_weights(params) + s->at;
-    if (g->opts.train && (s->train || s->state)) {
+    if (g->opts.train && (tn_param_learns(s) || s->state)) {
         n->grad = tn_params_grads(params) + s->at;
     }
 }

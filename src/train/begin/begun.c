@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void tn_begun_add(tn_begun *b, const char *what, const char *name, tn_begun_how how,
                   const char *note, ...)
@@ -21,6 +22,9 @@ void tn_begun_add(tn_begun *b, const char *what, const char *name, tn_begun_how 
     }
     TN_ASSERT(how <= TN_BEGUN_LEFT);
     b->count[how]++;
+    if (how == TN_BEGUN_NEW && strcmp(what, "parameter") == 0) {
+        tn_text_addf(&b->fresh, "%s%s\n", b->fresh.size > 0 ? "" : "\n", name);
+    }
     tn_text_addf(&b->table, "%-9s  %-24s  %-5s  %s\n", what, name, words[how], text);
     tn_json_open(&b->json, '{');
     tn_json_str(&b->json, "what", what);
@@ -43,4 +47,5 @@ void tn_begun_done(tn_begun *b)
     tn_text_done(&b->from);
     tn_text_done(&b->table);
     tn_text_done(&b->json);
+    tn_text_done(&b->fresh);
 }

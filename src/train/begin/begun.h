@@ -18,6 +18,7 @@ typedef struct tn_begun {
     tn_text from;  /* a sentence for people; empty: it began with nothing */
     tn_text table; /* lines */
     tn_text json;  /* items of a list */
+    tn_text fresh; /* parameters that are made new: "\nname\nname\n" */
     uint32_t count[TN_BEGUN_LEFT + 1];
 } tn_begun;
 

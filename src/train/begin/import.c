@@ -10,6 +10,7 @@
 #include "train/begin/warm_start.h"
 #include "train/begin/weight_source.h"
 #include "train/config/run.h"
+#include "train/step/frozen.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
@@ -201,7 +202,9 @@ static tn_status take_files(const tn_tree *from, tn_worker *w, tn_begun *begun, 
     }
     TN_TRY(path_of(from, "rows", &rows, err));
     TN_TRY(path_of(from, "dense", &dense, err));
-    if (dense != NULL) {
+    if (dense == NULL) {
+        TN_TRY(tn_frozen_check(&w->plan->run->train.freeze, w->params, NULL, err));
+    } else {
         TN_TRY(check_sampling(dense, w, err));
         TN_TRY(restore_dense(dense, w, err));
         tn_begun_add(begun, "dense", "all", TN_BEGUN_TAKEN, "'%s'", dense);
@@ -236,7 +239,7 @@ static tn_status fail_kind(tn_error *err)
     return status;
 }
 
-tn_status tn_import(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error *err)
+static tn_status take(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error *err)
 {
     if (from->kind == TN_TREE_SCALAR || tn_tree_get(from, "path") != NULL) {
         return tn_warm_start(from, w, begun, err);
@@ -246,4 +249,12 @@ tn_status tn_import(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error
     }
     const tn_weight_source *source = find_source(from, true);
     return source != NULL ? source->take(from, w, begun, err) : take_files(from, w, begun, err);
+}
+
+tn_status tn_import(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error *err)
+{
+    TN_TRY(take(from, w, begun, err));
+    return begun == NULL ? TN_OK
+                         : tn_frozen_check(&w->plan->run->train.freeze, w->params,
+                                           tn_text_str(&begun->fresh), err);
 }

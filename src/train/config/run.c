@@ -123,6 +123,9 @@ static const tn_field train_fields[] = {
         tn_train_opts, value_sizes, "~",
         "rows learn as if values (x_j) were divided by these: {SLOT: SIZE}, or {SLOT: "
         "{others: SIZE, INDEX: SIZE, ..}}"),
+    TN_FIELD_STRS(tn_train_opts, freeze, "~",
+                  "layers, or dense parameters by names with *, that keep the values which "
+                  "checkpoint.from gives them"),
     TN_FIELD_TABLE(tn_train_opts, clip, tn_clip_opts, clip_fields, "bounds of gradients"),
     TN_FIELD_TABLE(tn_train_opts, stop, tn_stop_opts, stop_fields, "early stop"),
     TN_FIELD_TABLE(tn_train_opts, reduce_on_plateau, tn_plateau_opts, plateau_fields,

@@ -68,6 +68,7 @@ typedef struct tn_train_opts {
     tn_variant optimizer;
     const tn_tree *sparse;
     const tn_tree *value_sizes; /* train/step/value_sizes.h */
+    tn_strs freeze;             /* train/step/frozen.h */
     tn_clip_opts clip;
     tn_stop_opts stop;
     tn_plateau_opts reduce_on_plateau;

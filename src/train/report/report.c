@@ -21,6 +21,7 @@
 #include "train/report/progress.h"
 #include "train/report/run_counts.h"
 #include "train/report/step_forecast.h"
+#include "train/step/frozen.h"
 #include "train/step/host.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
@@ -625,12 +626,29 @@ static void add_results(const tn_report *r, const tn_report_end *end, tn_text *t
     tn_json_close(t, '}');
 }
 
+/* Adds the parameters that train.freeze names, where it names some. */
+static void add_frozen(const tn_strs *freeze, const tn_params *params, tn_text *t)
+{
+    if (freeze->n == 0) {
+        return;
+    }
+    tn_json_open_key(t, "frozen", '[');
+    for (uint32_t i = 0; i < tn_params_count(params); i++) {
+        const tn_param_slice *s = tn_params_get(params, i);
+        if (tn_frozen_has(freeze, s)) {
+            tn_json_str(t, NULL, s->name);
+        }
+    }
+    tn_json_close(t, ']');
+}
+
 static void add_model(const tn_report *r, const tn_held *held, tn_text *t)
 {
     const tn_worker *w = r->opts.worker;
     const uint64_t bytes_max = tn_table_limit(w->shard.table);
     tn_json_open_key(t, "model", '{');
     tn_json_u64(t, "dense_params", tn_params_trained(w->params));
+    add_frozen(&r->run->train.freeze, w->params, t);
     tn_json_count(t, "sparse_rows", held->rows);
     tn_json_count(t, "sparse_bytes", held->bytes);
     if (tn_rows_come_and_go(r->opts.plan)) {

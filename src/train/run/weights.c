@@ -7,6 +7,7 @@
 #include "train/run/early_stopping.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
+#include "train/step/frozen.h"
 
 #include <string.h>
 
@@ -66,6 +67,7 @@ static tn_status load(void *self, tn_run_now *now, tn_error *err)
     if (!tn_tree_is_null(run->checkpoint.from)) {
         return import_files(o, now, err);
     }
+    TN_TRY(tn_frozen_check(&run->train.freeze, now->worker->params, NULL, err));
     if (now->worker->output_bias == NULL || strcmp(model->bias_init, "prior") == 0) {
         return TN_OK; /* drawn from the first window of the data, see tn_epoch_begin_steps */
     }

@@ -22,6 +22,7 @@
 #include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/config/run_tasks.h"
+#include "train/step/frozen.h"
 #include "train/step/model_plan.h"
 
 #include <math.h>
@@ -136,6 +137,8 @@ static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *o
         const char **name =
             TN_NEW_ARRAY(b->arena, const char *, wanted.n_fetch + 2 * (size_t)TN_TASKS_MAX);
         keep_scores(w, name, &wanted);
+    } else {
+        TN_TRY(tn_frozen_apply(&run->train.freeze, w->params, err));
     }
     TN_TRY(tn_graph_finish(g, &wanted, err));
     if (training) {
@@ -151,7 +154,7 @@ uint32_t tn_worker_runs(const tn_worker *w, bool running, tn_dense_run *run)
     uint32_t n = 0;
     for (uint32_t i = 0; i < tn_params_count(w->params); i++) {
         const tn_param_slice *s = tn_params_get(w->params, i);
-        if (running ? s->state : s->train) {
+        if (running ? s->state : tn_param_learns(s)) {
             run[n++] = (tn_dense_run){s->at, s->at + (size_t)s->rows * s->cols};
         }
     }
