@@ -1,6 +1,8 @@
 /* run_counts.c - adds up what readers have met, reason by reason. */
 #include "train/report/run_counts.h"
 
+#include "io/rows/batch.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +10,7 @@ void tn_met_done(tn_met *m)
 {
     tn_text_done(&m->reasons);
     m->counts = (tn_read_counts){0};
+    m->tasks = (tn_task_counts){0};
 }
 
 /* ---- reasons ---- */
@@ -65,12 +68,27 @@ void tn_met_add(tn_met *m, const tn_met *more)
     m->counts.blank += more->counts.blank;
     m->counts.duplicate_key += more->counts.duplicate_key;
     m->counts.bad += more->counts.bad;
+    m->tasks.contradictions += more->tasks.contradictions;
+    for (uint32_t k = 0; k < TN_TASKS_MAX; k++) {
+        m->tasks.task[k].rows += more->tasks.task[k].rows;
+        m->tasks.task[k].clicks += more->tasks.task[k].clicks;
+    }
     if (more->counts.sources > 0) {
         m->counts.sources = more->counts.sources;
     }
     for (size_t at = 0; tn_met_reason(more, &at, &reason, &count);) {
         add_reason(m, reason, strtoull(count, NULL, 10));
     }
+}
+
+void tn_met_add_labels(tn_met *m, const tn_tasks *tasks, const tn_batch *batch)
+{
+    TN_ASSERT(tasks->n == 0 || batch->task != NULL);
+    for (uint32_t k = 0; k < tasks->n; k++) {
+        m->tasks.task[k].rows += batch->task[k].counted;
+        m->tasks.task[k].clicks += batch->task[k].clicks;
+    }
+    m->tasks.contradictions += batch->contradictions;
 }
 
 void tn_met_add_reader(tn_met *m, tn_reader *reader, uint32_t parts)

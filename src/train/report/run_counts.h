@@ -13,10 +13,11 @@
 #include "io/read/reader.h"
 #include "ps/table/table.h"
 
-/* Counts of the readers of an epoch. */
+/* Counts of the readers of an epoch, and of the labels that were learned in it. */
 typedef struct tn_met {
     tn_read_counts counts; /* sources: of the data, the same for all */
     tn_text reasons;       /* as tn_reader_counts_of, each reason once */
+    tn_task_counts tasks;  /* if there are several */
 } tn_met;
 
 #define TN_ALL_PARTS UINT32_MAX
@@ -24,6 +25,9 @@ typedef struct tn_met {
 void tn_met_done(tn_met *m);                                          /* empty, and usable again */
 void tn_met_add_reader(tn_met *m, tn_reader *reader, uint32_t parts); /* its first ones */
 void tn_met_add(tn_met *m, const tn_met *more);
+
+/* Counts the labels of a batch that was learned. */
+void tn_met_add_labels(tn_met *m, const tn_tasks *tasks, const tn_batch *batch);
 
 /* The reason at *at and how often it was met, in decimal; *at is the position after it then. False:
  * the end. */

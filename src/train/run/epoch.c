@@ -340,24 +340,13 @@ tn_status tn_epoch_begin_steps(tn_epoch *e, tn_error *err)
     return tn_step_loop_new(&e->steps, e->w, e->data, err);
 }
 
-/* Counts what a batch holds of each task. */
-static void count_tasks(tn_epoch *e, const tn_batch *batch)
-{
-    const uint32_t n = tn_run_tasks_of(e->run)->n;
-    for (uint32_t k = 0; k < n; k++) {
-        e->tasks.task[k].rows += batch->task[k].counted;
-        e->tasks.task[k].clicks += batch->task[k].clicks;
-    }
-    e->tasks.contradictions += batch->contradictions;
-}
-
 void tn_epoch_note(tn_epoch *e, const tn_step_turn *turn)
 {
     if (turn->step != NULL) {
         const tn_batch *batch = turn->step->batch;
         e->state->progress = batch->progress;
         e->state->progress.records += e->returned;
-        count_tasks(e, batch);
+        tn_met_add_labels(&e->met, tn_run_tasks_of(e->run), batch);
         if (e->dealer.ops != NULL) {
             e->dealer.ops->note(e->dealer.self, &batch->progress, tn_clock_ns());
         }

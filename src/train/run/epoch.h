@@ -77,7 +77,6 @@ struct tn_epoch {
     tn_arena *map;           /* holds state->data of epoch `number` */
     uint32_t number;         /* the epoch that was opened last */
     tn_arena *parts;         /* holds state->part */
-    tn_task_counts tasks;    /* rows of several tasks that this process has learned */
     tn_met met;              /* counts of this epoch, by this process */
     bool is_begun;           /* one was opened by this process: it has learned, or might have */
     bool is_new_data;        /* the next one has other files than those before */

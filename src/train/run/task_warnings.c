@@ -4,6 +4,7 @@
 
 #include "base/core/text.h"
 #include "train/config/run_tasks.h"
+#include "train/group/ranks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,9 +13,8 @@ typedef struct task_warner {
     bool said;
 } task_warner;
 
-static tn_status warn_of_shares(tn_run_now *now, const tn_tasks *tasks, tn_error *err)
+static tn_status warn_of_shares(tn_run_now *now, const tn_tasks *tasks, uint64_t n, tn_error *err)
 {
-    const uint64_t n = now->epoch->tasks.contradictions;
     tn_text line = {0};
     if (n == 0) {
         return TN_OK;
@@ -47,6 +47,18 @@ static tn_status warn_of_task(tn_run_now *now, const tn_task *task, const tn_tas
     return tn_run_say(now, "warn", line, err);
 }
 
+/* Counts what the labels of all ranks have shown in this epoch. */
+static tn_task_counts count_all(const tn_epoch *e)
+{
+    tn_held held = {0};
+    tn_met all = {0};
+    tn_met_add(&all, &e->met);
+    e->ranks.ops->counts(e->ranks.self, &held, e->number, &all);
+    const tn_task_counts tasks = all.tasks;
+    tn_met_done(&all);
+    return tasks;
+}
+
 static tn_status warn(void *self, tn_run_now *now, tn_error *err)
 {
     task_warner *w = self;
@@ -56,9 +68,10 @@ static tn_status warn(void *self, tn_run_now *now, tn_error *err)
     }
     TN_ASSERT(tasks->n <= TN_TASKS_MAX && now->report != NULL);
     w->said = true;
-    TN_TRY(warn_of_shares(now, tasks, err));
+    const tn_task_counts counts = count_all(now->epoch);
+    TN_TRY(warn_of_shares(now, tasks, counts.contradictions, err));
     for (uint32_t k = 0; k < tasks->n; k++) {
-        TN_TRY(warn_of_task(now, &tasks->task[k], &now->epoch->tasks.task[k], err));
+        TN_TRY(warn_of_task(now, &tasks->task[k], &counts.task[k], err));
     }
     return TN_OK;
 }
