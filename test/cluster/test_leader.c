@@ -4,7 +4,6 @@
 
 #include "base/core/clock.h"
 #include "cluster/rankkit.h"
-#include "metrics/metrics_pack.h"
 #include "nn/graph/params.h"
 #include "support/test.h"
 #include "train/eval/evaluate.h"
@@ -25,6 +24,7 @@ typedef struct other {
     const tn_text *score; /* packed */
     char said[SAID];      /* what was ordered: "what number text;" */
     uint64_t more;        /* of the last START */
+    uint64_t bias;        /* bits of the one that a START says */
     tn_status status;     /* how it ended */
     tn_error err;
     pthread_t thread;
@@ -46,8 +46,9 @@ static tn_status answer(other *o, const tn_order_note *order)
     const size_t used = strlen(o->said);
     (void)snprintf(o->said + used, SAID - used, "%u %u %s;", (uint32_t)order->what,
                    (uint32_t)order->number, order->text);
-    if (order->what == TN_ORDER_START && order->more.n == 3) {
+    if (order->what == TN_ORDER_START && order->more.n >= 3) {
         o->more = order->more.at[0];
+        o->bias = order->more.n == 4 ? order->more.at[3] : o->bias;
     }
     const bool bad = o->fails != NULL && strcmp(order->text, o->fails) == 0;
     const tn_done_note done = {
@@ -83,7 +84,7 @@ static void make_metrics(fixture *f)
     f->kinds = tn_metrics_opts_of(f->k.plan[0]->run);
     assert_int_equal(tn_metrics_new(&f->metrics, &f->kinds, NULL), TN_OK);
     assert_int_equal(tn_metrics_add(f->metrics, &rows, NULL), TN_OK);
-    tn_metrics_pack(f->metrics, &f->score);
+    tn_task_results_pack(f->metrics, NULL, &f->score);
 }
 
 static void start(fixture *f, uint32_t n)
@@ -153,12 +154,15 @@ TEST(all_load_and_start_as_rank_0_says)
     assert_int_equal(tn_leader_start(f.lead, &later, NULL), TN_OK);
     end_well(&f);
     const tn_param_slice *bias = tn_params_find(w->params, w->output_bias);
-    (void)snprintf(want, sizeof want, "%d 0 runs/x/ckpt-3;%d 4 %.9g;%d 5 ;", TN_ORDER_LOAD,
-                   TN_ORDER_START, (double)tn_params_weights(w->params)[bias->at], TN_ORDER_START);
+    (void)snprintf(want, sizeof want, "%d 0 runs/x/ckpt-3;%d 4 ;%d 5 ;", TN_ORDER_LOAD,
+                   TN_ORDER_START, TN_ORDER_START);
     for (uint32_t r = 1; r < f.k.n; r++) {
         double lr_scale;
         assert_string_equal(f.other[r].said, want);
         memcpy(&lr_scale, &f.other[r].more, sizeof lr_scale);
+        double told;
+        memcpy(&told, &f.other[r].bias, sizeof told);
+        assert_true((float)told == tn_params_weights(w->params)[bias->at]);
         assert_true(lr_scale >= .25 && lr_scale <= .25);
     }
     leave(&f);

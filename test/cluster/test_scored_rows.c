@@ -154,6 +154,88 @@ TEST(values_that_no_reader_lets_pass_are_refused)
     assert_int_equal(tn_scored_read(&rows, kept, bytes.size, NULL), TN_OK);
 }
 
+/* Two tasks of these rows, drawn. */
+static const tn_scores *with_tasks(const tn_scores *of, tn_batch *batch, tn_scores *out,
+                                   tn_task_scores *score)
+{
+    static const tn_tasks two = {.n = 2,
+                                 .task = {{.name = "click", .of = TN_NO_TASK}, {.name = "buy"}}};
+    const uint64_t s = tn_stream2(99, TN_RNG_GENERATE, 0);
+    const size_t n = of->batch->rows;
+    tn_task_rows *is = TN_NEW_ARRAY(k.arena, tn_task_rows, 2);
+    *score = (tn_task_scores){0};
+    for (uint32_t t = 0; t < 2; t++) {
+        float *value = TN_NEW_ARRAY(k.arena, float, 5 * n);
+        for (size_t i = 0; i < n; i++) {
+            value[i] = (float)tn_below(tn_draw(s, 8 * i + t), 2);
+            value[n + i] = (float)tn_below(tn_draw(s, 8 * i + 2 + t), 3) / 2;
+            value[2 * n + i] = value[n + i] * of->batch->weight[i];
+            value[3 * n + i] = (float)i + (float)t / 4;
+            value[4 * n + i] = (float)i + (float)t / 2;
+        }
+        is[t] = (tn_task_rows){.label = value, .factor = value + n, .weight = value + 2 * n};
+        score->score[t] = value + 3 * n;
+        score->given[t] = t == 1 ? value + 4 * n : NULL;
+    }
+    form.tasks = &two;
+    *batch = *of->batch;
+    batch->task = is;
+    *out = *of;
+    out->batch = batch;
+    out->task = score;
+    return out;
+}
+
+static void same_tasks(const tn_scores *got, const tn_scores *want, uint32_t from)
+{
+    for (uint32_t t = 0; t < 2; t++) {
+        const size_t size = got->batch->rows * sizeof(float);
+        const tn_task_rows *a = &got->batch->task[t];
+        const tn_task_rows *b = &want->batch->task[t];
+        assert_memory_equal(a->label, b->label + from, size);
+        assert_memory_equal(a->factor, b->factor + from, size);
+        assert_memory_equal(a->weight, b->weight + from, size);
+        assert_memory_equal(got->task->score[t], want->task->score[t] + from, size);
+    }
+    assert_null(got->task->given[0]);
+    assert_memory_equal(got->task->given[1], want->task->given[1] + from,
+                        got->batch->rows * sizeof(float));
+}
+
+TEST(what_rows_are_to_each_task_comes_back)
+{
+    tn_batch batch;
+    tn_scores scores;
+    tn_task_scores score;
+    const tn_scores *full = with_tasks(scoredkit_draw(&k, 91, ROWS), &batch, &scores, &score);
+    add(full);
+    assert_read(&rows, full);
+    same_tasks(&rows.scores, full, 0);
+    tn_scored_view view;
+    tn_slot slot[64];
+    tn_scored_view_of(&form, &rows.scores, 7, 30, slot, &view);
+    same_tasks(&view.scores, full, 7);
+}
+
+TEST(labels_and_factors_of_tasks_that_no_reader_lets_pass_are_refused)
+{
+    enum { TASKS = 40, SECOND = TASKS + 16, FACTOR_AT = SECOND + 4 };
+    static const float bad[] = {-1, NAN, 0x1p21F};
+    tn_batch batch;
+    tn_scores scores;
+    tn_task_scores score;
+    add(with_tasks(scoredkit_draw(&k, 91, 1), &batch, &scores, &score));
+    for (uint32_t at = SECOND; at <= FACTOR_AT; at += 4) {
+        const float kept = tn_load_f32(bytes.data + at);
+        for (uint32_t i = 0; i < 3; i++) {
+            tn_store_f32(bytes.data + at, bad[i]);
+            assert_refused(bytes.data, bytes.size);
+        }
+        tn_store_f32(bytes.data + at, kept);
+    }
+    assert_int_equal(tn_scored_read(&rows, bytes.data, bytes.size, NULL), TN_OK);
+}
+
 TEST(any_bytes_are_safe)
 {
     add(scoredkit_draw(&k, 97, 20));

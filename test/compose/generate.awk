@@ -425,8 +425,7 @@ function draw_more(   what, keys, k, all, share) {
         gsub(/(, )?(slices: \[[^]]*\], slices_min_rows: 10|calibrate: [a-z_]*)/, "", sections["eval"])
         gsub(/valid\.mae/, "valid.auc", sections["train"])
         sub(/^, /, "", sections["eval"])
-        sections["cluster"] = ""
-        plan("peers", peers = 1); plan("rounded", 0); plan("stale", 0); plan("change", "slots." names[0] ".drop_zero=true")
+        plan("change", "slots." names[0] ".drop_zero=true")
         sections["loss"] = ""
         sections["tasks"] = "click: {label: label}, buy: {label: buy, " (share = pick("of of where")) ": click" (chance(30) ? ", weight: 0.5" : "") "}"
         another_model(pick(share == "of" ? "shared esmm mmoe ple" : "shared mmoe ple")) # "no task says of which other it is a share"

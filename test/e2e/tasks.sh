@@ -6,30 +6,8 @@
 . "$(dirname "$0")/kit"
 cd "$dir"
 
-# part FILE SEED ROWS: a click by user and item; a purchase only with a click, by the item; likes, of
-# which half are not known; seconds where there is a click.
-part() {
-    awk -v seed="$2" -v rows="$3" '
-        function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307179586 * rand()) }
-        function coin(z) { return rand() < 1 / (1 + exp(-z)) }
-        BEGIN {
-            srand(7)
-            for (k = 0; k < 200; k++) { a[k] = normal(); b[k] = normal(); c[k] = normal() }
-            srand(seed)
-            print "click,buy,like,seconds,user,item"
-            for (n = 0; n < rows; n++) {
-                u = int(200 * rand())
-                i = int(200 * rand())
-                click = coin(-1 + a[u] + b[i])
-                buy = coin(-1 + c[i] + .6 * b[i])
-                like = coin(a[u])
-                print click "," click * buy "," (rand() < .5 ? "" : like) "," \
-                    (click ? sprintf("%.3f", 5 + 2 * c[i] + normal()) : "") "," u "," i
-            }
-        }' >"$1"
-}
-part train.csv 1 30000
-part valid.csv 2 8000
+labels train.csv 1 30000
+labels valid.csv 2 8000
 cat >run.yaml <<END
 data: {format: csv, train: train.csv, valid: valid.csv}
 slots: [user, item]
@@ -42,14 +20,6 @@ model: {type: mmoe, experts: 3, expert: [32, 16], tower: [16]}
 train: {epochs: 3, batch: 256}
 log: {progress: false}
 END
-
-# figure RUN TASK METRIC: of data.valid in summary.json.
-figure() {
-    sed "s/.*\"valid\":{//; s/.*\"$2\":{//; s/}.*//" "$1/summary.json" | sed -n "s/.*\"$3\":\([-0-9.e]*\).*/\1/p"
-}
-within() {
-    awk -v x="$1" -v least="$2" -v most="$3" 'BEGIN { exit !(x != "" && x >= least && x <= most) }' || fail "$4 is '$1'"
-}
 
 # ---- every model learns each task ----
 

@@ -5,11 +5,11 @@
 #include "base/core/clock.h"
 #include "cluster/train/part_client.h"
 #include "cluster/train/peers.h"
-#include "metrics/metrics_pack.h"
 #include "nn/graph/op.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
+#include "train/config/run_tasks.h"
 #include "train/report/report.h"
 #include "train/run/epoch_reader.h"
 #include "train/step/model_plan.h"
@@ -173,6 +173,7 @@ static tn_status send_prior(tn_follower *f, const tn_order_note *order, tn_error
     const tn_done_note note = {.what = order->what,
                                .number = order->number,
                                .text = "",
+                               .metrics = {(const char *)prior.task, sizeof prior.task},
                                .clicks = prior.clicks,
                                .weight = prior.weight};
     return tn_group_done(f->group, &note, err);
@@ -183,6 +184,7 @@ static tn_status note_step(tn_follower *f, const tn_step_turn *turn, tn_error *e
     const tn_batch *batch = turn->step->batch;
     tn_read_counts counts;
     f->progress = batch->progress;
+    tn_met_add_labels(&f->met, tn_run_tasks_of(f->plan->run), batch);
     f->progress.records += f->records;
     if (f->asks != NULL) {
         tn_part_client_note(f->asks, &batch->progress);
@@ -243,18 +245,18 @@ static tn_status train(tn_follower *f, bool to_the_end, tn_error *err)
 static tn_status start(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
-    tn_status status = TN_OK;
-    if (order->more.n == 3) {
+    const uint32_t n_tasks = tn_tasks_count(tn_run_tasks_of(f->plan->run));
+    if (order->more.n == 3 || order->more.n == 3 + n_tasks) {
         memcpy(&f->lr_scale, order->more.at, sizeof f->lr_scale);
         f->end = order->more.at[1];
         set_day(f, order->more.at[2]);
     }
-    if (order->text[0] != '\0') {
-        status = tn_worker_set_bias(f->w, order->text, &why);
+    if (order->more.n > 3 && order->more.n == 3 + n_tasks) {
+        double bias[TN_TASKS_MAX];
+        memcpy(bias, order->more.at + 3, n_tasks * sizeof *bias);
+        tn_worker_set_biases(f->w, bias);
     }
-    if (status == TN_OK) {
-        status = tn_peers_begin(f->peers, &why);
-    }
+    tn_status status = tn_peers_begin(f->peers, &why);
     if (status == TN_OK) {
         status = begin_epoch(f, (uint32_t)order->number, &why);
     }
@@ -314,9 +316,7 @@ tn_status tn_follower_scored(tn_follower *f, const tn_order_note *order,
                              const tn_follower_scores *scores, tn_error *err)
 {
     tn_text packed = {0};
-    if (scores->metrics != NULL) {
-        tn_metrics_pack(scores->metrics, &packed);
-    }
+    tn_task_results_pack(scores->metrics, scores->tasks, &packed);
     tn_status status = tn_text_check(&packed, "metrics", err);
     if (status == TN_OK) {
         tn_done_note note = {.what = order->what,

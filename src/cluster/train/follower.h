@@ -16,6 +16,7 @@
 #include "cluster/train/heartbeat_stats.h"
 #include "cluster/train/peer_progress.h"
 #include "train/checkpoint/run_state.h"
+#include "train/eval/task_results.h"
 #include "train/run/epoch_reader.h"
 #include "train/step/memory_cap.h"
 
@@ -86,6 +87,7 @@ tn_status tn_follower_answer(tn_follower *f, const tn_order_note *order, tn_stat
  */
 typedef struct tn_follower_scores {
     const tn_metrics *metrics;
+    const tn_task_results *tasks; /* metrics of further tasks; NULL: none */
     tn_read_counts counts;
     tn_note_parts parts;
 } tn_follower_scores;

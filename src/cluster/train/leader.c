@@ -11,17 +11,16 @@
 #include "cluster/train/peers.h"
 #include "cluster/train/score_exchange.h"
 #include "io/read/bad_record_limit.h"
-#include "metrics/metrics_pack.h"
 #include "nn/graph/params.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/config/run.h"
+#include "train/config/run_tasks.h"
 #include "train/step/model_plan.h"
 #include "train/step/row_sweep.h"
 #include "train/step/worker.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Rows of other ranks that rank 0 asks for: of all ranks together, and of one. */
@@ -252,16 +251,17 @@ static uint32_t day_of_all(const tn_worker *w)
 
 tn_status tn_leader_start(tn_leader *l, const tn_leader_begin *how, tn_error *err)
 {
-    char bias[32] = "";
     const tn_worker *w = l->w;
-    if (how->is_fresh && w->output_bias != NULL) {
-        const tn_param_slice *s = tn_params_find(w->params, w->output_bias);
-        (void)snprintf(bias, sizeof bias, "%.9g", (double)tn_params_weights(w->params)[s->at]);
-    }
-    uint64_t same[3] = {0, how->end, day_of_all(w)};
+    const uint32_t n_tasks = tn_tasks_count(tn_run_tasks_of(w->plan->run));
+    double bias[TN_TASKS_MAX];
+    uint64_t same[3 + TN_TASKS_MAX] = {0, how->end, day_of_all(w)};
     memcpy(&same[0], &how->lr_scale, sizeof how->lr_scale);
-    const tn_order_note order = {
-        .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {same, 3}};
+    tn_worker_biases(w, bias);
+    memcpy(&same[3], bias, n_tasks * sizeof *bias);
+    const tn_order_note order = {.what = TN_ORDER_START,
+                                 .number = how->epoch,
+                                 .text = "",
+                                 .more = {same, how->is_fresh ? 3 + n_tasks : 3}};
     TN_TRY(tn_peers_begin(l->peers, err));
     TN_TRY(order_and_await(l, &order, err)); /* all can be asked for values */
     if (!w->client.ops->is_joint) {
@@ -320,27 +320,44 @@ tn_status tn_leader_prior(tn_leader *l, uint32_t epoch, tn_error *err)
 
 typedef struct prior_sum {
     tn_prior *all;
-    bool is_number; /* the target, whose labels may be any */
+    const tn_run *run;
 } prior_sum;
+
+static bool add_sum(tn_prior_sum *all, tn_prior_sum more, tn_target target)
+{
+    const double most = more.weight * (target == TN_TARGET_NUMBER ? TN_LABEL_MAX : 1);
+    const bool fits =
+        more.clicks >= (target == TN_TARGET_NUMBER ? -most : 0) && more.clicks <= most;
+    all->clicks += fits ? more.clicks : 0;
+    all->weight += fits ? more.weight : 0;
+    return fits;
+}
 
 static tn_status add_prior(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
 {
     const prior_sum *p = arg;
-    tn_prior *all = p->all;
-    const double most = note->weight * (p->is_number ? TN_LABEL_MAX : 1);
-    if (!(note->clicks >= (p->is_number ? -most : 0) && note->clicks <= most)) {
-        return tn_fail(err, TN_E_PEER, "rank %u has %g clicks in rows that weigh %g", rank,
-                       note->clicks, note->weight);
+    const tn_tasks *tasks = tn_run_tasks_of(p->run);
+    tn_prior_sum whole = {p->all->clicks, p->all->weight};
+    tn_prior_sum told[TN_TASKS_MAX];
+    bool fits = note->metrics.n == sizeof told &&
+                add_sum(&whole, (tn_prior_sum){note->clicks, note->weight}, p->run->data.target);
+    if (fits) {
+        memcpy(told, note->metrics.at, sizeof told);
     }
-    all->clicks += note->clicks;
-    all->weight += note->weight;
-    return TN_OK;
+    for (uint32_t k = 0; k < tasks->n && fits; k++) {
+        fits = add_sum(&p->all->task[k], told[k], tasks->task[k].target);
+    }
+    p->all->clicks = whole.clicks;
+    p->all->weight = whole.weight;
+    return fits ? TN_OK
+                : tn_fail(err, TN_E_PEER, "rank %u has %g clicks in rows that weigh %g", rank,
+                          note->clicks, note->weight);
 }
 
 tn_status tn_leader_add_priors(tn_leader *l, uint32_t epoch, tn_prior *sum, tn_error *err)
 {
     const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch};
-    prior_sum adding = {sum, l->w->plan->run->data.target == TN_TARGET_NUMBER};
+    prior_sum adding = {sum, l->w->plan->run};
     return await(l, &order, add_prior, &adding, err);
 }
 
@@ -348,6 +365,8 @@ tn_status tn_leader_add_priors(tn_leader *l, uint32_t epoch, tn_prior *sum, tn_e
 typedef struct adding {
     tn_leader *lead;
     tn_metrics *into, *part;
+    tn_task_results *tasks; /* an evaluation's; NULL: of the first task alone */
+    tn_task_results parts;
     uint64_t records, bad;
     tn_arena *arena;
     tn_note_parts *held; /* each rank's, in the arena; NULL: parts are dealt by rule */
@@ -360,8 +379,9 @@ static tn_status add_metrics(adding *a, const tn_done_note *note, tn_error *err)
     if (a->into == NULL) {
         return TN_OK;
     }
-    TN_TRY(tn_metrics_unpack(a->part, note->metrics.at, note->metrics.n, err));
-    return tn_metrics_merge(a->into, a->part, err);
+    const tn_task_merge all = {
+        .first = a->into, .tasks = a->tasks, .room = a->part, .rooms = &a->parts};
+    return tn_task_results_merge(&all, note->metrics.at, note->metrics.n, err);
 }
 
 static tn_status take_scores(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
@@ -410,7 +430,12 @@ static tn_status await_metrics(tn_leader *l, const tn_order_note *order, tn_done
 {
     a->lead = l;
     TN_TRY(tn_metrics_new(&a->part, &l->kinds, err));
-    tn_status status = await(l, order, take, a, err);
+    tn_status status =
+        a->tasks != NULL ? tn_task_results_begin(&a->parts, l->w->plan->run, l->kinds, err) : TN_OK;
+    if (status == TN_OK) {
+        status = await(l, order, take, a, err);
+    }
+    tn_task_results_done(&a->parts);
     tn_metrics_free(a->part);
     return status;
 }
@@ -468,7 +493,7 @@ static tn_status begin_evaluation(tn_leader *l, const char *data, uint64_t how,
 static tn_status end_evaluation(tn_leader *l, tn_evaluation *own, bool adds_up, tn_error *err)
 {
     TN_ASSERT(l->evaluation != 0);
-    adding a = {.into = adds_up ? own->metrics : NULL};
+    adding a = {.into = adds_up ? own->metrics : NULL, .tasks = adds_up ? &own->tasks : NULL};
     const tn_order_note order = {.what = TN_ORDER_EVALUATE, .number = l->evaluation};
     TN_TRY(await_metrics(l, &order, take_scores, &a, err));
     own->counts.records += a.records;

@@ -11,17 +11,24 @@
 
 /* ---- to rank 0 ---- */
 
-enum { N_NUMBERS = 13 };
+enum { N_FIRST = 14, N_NUMBERS = N_FIRST + 2 * TN_TASKS_MAX };
 
 /* Lists the members of `f` in the order of the bytes. */
 static void list_numbers(tn_rank_counts *f, uint64_t *out[N_NUMBERS])
 {
     tn_read_counts *c = &f->met.counts;
-    uint64_t *const list[N_NUMBERS] = {
-        &f->number,     &f->epoch,        &f->held.created, &f->held.admitted, &f->held.rows,
-        &f->held.bytes, &f->held.expired, &f->held.evicted, &c->bytes,         &c->records,
-        &c->blank,      &c->bad,          &c->duplicate_key};
+    uint64_t *const list[N_FIRST] = {&f->number,        &f->epoch,
+                                     &f->held.created,  &f->held.admitted,
+                                     &f->held.rows,     &f->held.bytes,
+                                     &f->held.expired,  &f->held.evicted,
+                                     &c->bytes,         &c->records,
+                                     &c->blank,         &c->bad,
+                                     &c->duplicate_key, &f->met.tasks.contradictions};
     memcpy(out, list, sizeof list);
+    for (uint32_t k = 0; k < TN_TASKS_MAX; k++) {
+        out[N_FIRST + 2 * k] = &f->met.tasks.task[k].rows;
+        out[N_FIRST + 2 * k + 1] = &f->met.tasks.task[k].clicks;
+    }
 }
 
 /* Pairs, each half ended by NUL. */

@@ -32,7 +32,8 @@ typedef struct tn_rank_counts {
 } tn_rank_counts;
 
 /* Little-endian u64: number, epoch; of the table created, admitted, rows, bytes, expired,
- * evicted; of the epoch bytes, records, blank, bad, duplicate_key; then the reasons.
+ * evicted; of the epoch bytes, records, blank, bad, duplicate_key, contradictions, and of each of
+ * TN_TASKS_MAX tasks rows, clicks; then the reasons.
  * Appends; tn_text_check says whether it fitted. */
 void tn_rank_counts_pack(const tn_rank_counts *f, tn_text *out);
 

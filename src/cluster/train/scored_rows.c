@@ -24,6 +24,9 @@ enum {
     AT_UNKNOWN = 36,
 };
 
+/* Floats of a task, in their order; its weight is that of the row times the factor. */
+enum { LABEL, FACTOR, SCORE, GIVEN, TASK_FLOATS, WEIGHT = TASK_FLOATS, TASK_COLUMNS };
+
 #define WEIGHT_MAX 0x1p20F                    /* the most that readers take */
 static const uint32_t sources_max = 10000000; /* likewise, of files */
 
@@ -34,7 +37,8 @@ tn_scored_form tn_scored_form_of(const tn_run *run, const tn_schema *schema, boo
     for (uint32_t s = 0; s < schema->n_slots; s++) {
         slot[s] = tn_strs_has(&run->eval.slices, schema->slot[s]->name);
     }
-    return (tn_scored_form){.schema = schema, .slot = slot, .ids = ids};
+    const tn_tasks *tasks = tn_tasks_count(schema->data->tasks) > 1 ? schema->data->tasks : NULL;
+    return (tn_scored_form){.schema = schema, .slot = slot, .tasks = tasks, .ids = ids};
 }
 
 tn_status tn_scored_form_fetch(tn_scored_form *form, const tn_graph *graph, const tn_strs *nodes,
@@ -88,6 +92,22 @@ static void add_id(const tn_batch *b, uint32_t row, tn_text *out)
     }
 }
 
+/* Adds what a row is to each of several tasks. */
+static void add_tasks(const tn_scored_form *form, const tn_scores *scores, uint32_t row,
+                      tn_text *out)
+{
+    for (uint32_t k = 0; form->tasks != NULL && k < form->tasks->n; k++) {
+        const tn_task_rows *is = &scores->batch->task[k];
+        const float *given = scores->task->given[k];
+        char values[TASK_FLOATS * sizeof(float)];
+        tn_store_f32(values + LABEL * sizeof(float), is->label[row]);
+        tn_store_f32(values + FACTOR * sizeof(float), is->factor[row]);
+        tn_store_f32(values + SCORE * sizeof(float), scores->task->score[k][row]);
+        tn_store_f32(values + GIVEN * sizeof(float), given != NULL ? given[row] : 0);
+        tn_text_add(out, values, sizeof values);
+    }
+}
+
 static void add_row(const tn_scored_form *form, const tn_scores *scores, uint32_t row, tn_text *out)
 {
     const tn_batch *b = scores->batch;
@@ -100,6 +120,7 @@ static void add_row(const tn_scored_form *form, const tn_scores *scores, uint32_
     tn_store_u64(fixed + AT_GROUP, b->group != NULL ? b->group[row] : TN_NO_GROUP);
     tn_store_u32(fixed + AT_UNKNOWN, scores->unknown != NULL ? scores->unknown[row] : 0);
     tn_text_add(out, fixed, sizeof fixed);
+    add_tasks(form, scores, row, out);
     if (form->ids) {
         add_id(b, row, out);
     }
@@ -169,6 +190,19 @@ static bool is_fit(const tn_schema *schema, const char *fixed)
            tn_load_u32(fixed + AT_SOURCE) < sources_max;
 }
 
+/* Skips what a row is to each task; false where no reader would have let it pass. */
+static bool are_tasks_fit(const tn_scored_form *form, tn_bytes *row)
+{
+    bool fit = true;
+    for (uint32_t k = 0; form->tasks != NULL && k < form->tasks->n; k++) {
+        const char *at = tn_get(row, TASK_FLOATS * sizeof(float));
+        const float factor = at != NULL ? tn_load_f32(at + FACTOR * sizeof(float)) : -1;
+        fit = fit && factor >= 0 && factor <= WEIGHT_MAX &&
+              tn_target_takes(form->tasks->task[k].target, (double)tn_load_f32(at));
+    }
+    return fit;
+}
+
 /* One row: false when it is none. */
 static bool count_row(const tn_scored_form *form, tn_bytes *in, counts *c)
 {
@@ -183,6 +217,7 @@ static bool count_row(const tn_scored_form *form, tn_bytes *in, counts *c)
         return false;
     }
     fixed -= sizeof(uint32_t);
+    const bool tasks_fit = are_tasks_fit(form, &row);
     if (form->ids) {
         const uint32_t id = tn_get_u32(&row);
         c->id_bytes += tn_get(&row, id) != NULL ? id : 0;
@@ -195,7 +230,7 @@ static bool count_row(const tn_scored_form *form, tn_bytes *in, counts *c)
         }
     }
     c->rows++;
-    return !row.failed && row.size == 0 && is_fit(form->schema, fixed);
+    return !row.failed && row.size == 0 && tasks_fit && is_fit(form->schema, fixed);
 }
 
 static void make_room(tn_scored_rows *r, const counts *c)
@@ -229,8 +264,41 @@ static void copy(tn_bytes *in, void *to, size_t size)
     memcpy(to, at, size);
 }
 
-static void place_row(tn_scored_rows *r, float *logit, uint32_t *unknown, float *value,
-                      tn_bytes *in)
+/* The values of rows that are read, each array with room for all rows. */
+typedef struct columns {
+    size_t rows;
+    float *logit, *value;
+    uint32_t *unknown;
+    float *task[TN_TASKS_MAX]; /* TASK_COLUMNS arrays, one after another */
+} columns;
+
+static void make_task_room(tn_scored_rows *r, columns *c)
+{
+    const tn_tasks *tasks = r->form->tasks;
+    tn_task_rows *is = TN_NEW_ARRAY(r->arena, tn_task_rows, TN_TASKS_MAX);
+    for (uint32_t k = 0; tasks != NULL && k < tasks->n; k++) {
+        float *at = TN_NEW_ARRAY(r->arena, float, c->rows *TASK_COLUMNS + 1);
+        c->task[k] = at;
+        is[k] = (tn_task_rows){
+            .label = at, .factor = at + c->rows * FACTOR, .weight = at + c->rows * WEIGHT};
+        r->task.score[k] = at + c->rows * SCORE;
+        r->task.given[k] = tasks->task[k].of != TN_NO_TASK ? at + c->rows * GIVEN : NULL;
+    }
+    r->batch.task = tasks != NULL ? is : NULL;
+}
+
+static void place_tasks(const tn_scored_rows *r, uint32_t row, const columns *c, tn_bytes *in)
+{
+    for (uint32_t k = 0; r->form->tasks != NULL && k < r->form->tasks->n; k++) {
+        float *at = c->task[k] + row;
+        for (uint32_t i = 0; i < TASK_FLOATS; i++) {
+            copy(in, at + c->rows * i, sizeof *at);
+        }
+        at[c->rows * WEIGHT] = at[c->rows * FACTOR] * r->batch.weight[row];
+    }
+}
+
+static void place_row(tn_scored_rows *r, const columns *c, tn_bytes *in)
 {
     tn_batch *b = &r->batch;
     const uint32_t row = b->rows++;
@@ -238,17 +306,18 @@ static void place_row(tn_scored_rows *r, float *logit, uint32_t *unknown, float 
     copy(in, fixed, sizeof fixed);
     b->source[row] = tn_load_u32(fixed + AT_SOURCE);
     b->source_at[row] = tn_load_u64(fixed + AT_PLACE);
-    logit[row] = tn_load_f32(fixed + AT_LOGIT);
+    c->logit[row] = tn_load_f32(fixed + AT_LOGIT);
     b->label[row] = tn_load_f32(fixed + AT_LABEL);
     b->weight[row] = tn_load_f32(fixed + AT_WEIGHT);
     b->group[row] = tn_load_u64(fixed + AT_GROUP);
-    unknown[row] = tn_load_u32(fixed + AT_UNKNOWN);
+    c->unknown[row] = tn_load_u32(fixed + AT_UNKNOWN);
+    place_tasks(r, row, c, in);
     if (r->form->ids) {
         const uint32_t size = tn_get_u32(in);
         copy(in, b->id_text + b->id_offset[row], size);
         b->id_offset[row + 1] = b->id_offset[row] + size;
     }
-    copy(in, value + (size_t)row * r->form->width, r->form->width * sizeof(float));
+    copy(in, c->value + (size_t)row * r->form->width, r->form->width * sizeof(float));
     for (uint32_t s = 0; s < b->n_slots; s++) {
         if (r->form->slot[s]) {
             tn_slot *slot = &b->slot[s];
@@ -275,23 +344,41 @@ tn_status tn_scored_read(tn_scored_rows *r, const char *bytes, size_t size, tn_e
         return tn_fail(err, TN_E_PEER, "scored rows of %zu bytes do not follow their format", size);
     }
     make_room(r, &c);
-    float *logit = TN_NEW_ARRAY(r->arena, float, c.rows);
-    uint32_t *unknown = TN_NEW_ARRAY(r->arena, uint32_t, c.rows);
-    float *value = TN_NEW_ARRAY(r->arena, float, c.rows * form->width + 1);
+    columns to = {.rows = c.rows,
+                  .logit = TN_NEW_ARRAY(r->arena, float, c.rows),
+                  .unknown = TN_NEW_ARRAY(r->arena, uint32_t, c.rows),
+                  .value = TN_NEW_ARRAY(r->arena, float, c.rows * form->width + 1)};
+    make_task_room(r, &to);
     in = (tn_bytes){bytes, size, false};
     while (in.size > 0) {
-        place_row(r, logit, unknown, value, &in);
+        place_row(r, &to, &in);
     }
     TN_ASSERT(r->batch.rows == c.rows); /* all that was counted is placed */
     TN_ASSERT(!form->ids || r->batch.id_offset[c.rows] == c.id_bytes);
-    r->fetched = (tn_fetched){form->cols, form->width, value};
-    r->scores.logit = logit;
-    r->scores.unknown = unknown;
+    r->fetched = (tn_fetched){form->cols, form->width, to.value};
+    r->scores.logit = to.logit;
+    r->scores.unknown = to.unknown;
+    r->scores.task = form->tasks != NULL ? &r->task : NULL;
     r->scores.fetched = form->n_nodes > 0 ? &r->fetched : NULL;
     return TN_OK;
 }
 
 /* ---- views ---- */
+
+static void view_tasks(const tn_tasks *tasks, const tn_scores *of, uint32_t from,
+                       tn_scored_view *out)
+{
+    for (uint32_t k = 0; k < tasks->n; k++) {
+        const tn_task_rows *is = &of->batch->task[k];
+        const float *given = of->task->given[k];
+        out->rows[k] = (tn_task_rows){
+            .label = is->label + from, .factor = is->factor + from, .weight = is->weight + from};
+        out->task.score[k] = of->task->score[k] + from;
+        out->task.given[k] = given != NULL ? given + from : NULL;
+    }
+    out->batch.task = out->rows;
+    out->scores.task = &out->task;
+}
 
 void tn_scored_view_of(const tn_scored_form *form, const tn_scores *of, uint32_t from, uint32_t n,
                        tn_slot *slot, tn_scored_view *out)
@@ -321,6 +408,9 @@ void tn_scored_view_of(const tn_scored_form *form, const tn_scores *of, uint32_t
                               .unknown = of->unknown != NULL ? of->unknown + from : NULL,
                               .graph = of->graph,
                               .first = of->first + from};
+    if (form->tasks != NULL) {
+        view_tasks(form->tasks, of, from, out);
+    }
     if (of->fetched != NULL) {
         out->fetched = *of->fetched;
         out->fetched.value += (size_t)from * out->fetched.width;

@@ -2,7 +2,8 @@
  * where metrics, slices and predictions are made of the rows of all.
  *
  *     u32 bytes that follow | u32 source | u64 place in it | f32 logit | f32 label | f32 weight |
- *     u64 group | u32 unknown slots | u32 bytes of the id, id | floats of nodes |
+ *     u64 group | u32 unknown slots | per task of several: f32 label, factor, score, given |
+ *     u32 bytes of the id, id | floats of nodes |
  *     per slot that travels: u32 keys, 8 bytes each
  *
  * Little-endian, row after row: any run of whole rows is a message. Bytes may come from outside:
@@ -20,6 +21,7 @@ typedef struct tn_node tn_node;
 typedef struct tn_scored_form {
     const tn_schema *schema; /* must outlive whoever has the form */
     const bool *slot;        /* whether a slot's keys travel; likewise */
+    const tn_tasks *tasks;   /* labels and scores of each travel; NULL: there is one label */
     bool ids;
     uint32_t n_nodes;     /* their values travel; 0: none */
     const tn_node **node; /* nodes of the evaluation graph; likewise */
@@ -56,6 +58,7 @@ typedef struct tn_scored_rows {
     const tn_scored_form *form;
     tn_arena *arena; /* holds the rows; owned; NULL: none */
     tn_batch batch;
+    tn_task_scores task;
     tn_fetched fetched;
     tn_scores scores; /* lent until the next read */
 } tn_scored_rows;
@@ -70,6 +73,8 @@ void tn_scored_rows_done(tn_scored_rows *r); /* empty, and usable again */
  * slot[] has room for those of the schema. Everything is lent by `of`; a view is not copied. */
 typedef struct tn_scored_view {
     tn_batch batch;
+    tn_task_rows rows[TN_TASKS_MAX];
+    tn_task_scores task;
     tn_fetched fetched;
     tn_scores scores; /* this batch's */
 } tn_scored_view;

@@ -136,7 +136,8 @@ typedef enum tn_order_what {
 } tn_order_what;
 
 /* `more` of a mark: run, step of the base, whether it is a delta; of a start: bits of the rates'
- * factor, the step at which they end, the day of rows; of a prior: that day; of a stop: 1 + the
+ * factor, the step at which they end, the day of rows, and of the first one bits of the output bias
+ * of each task; of a prior: that day; of a stop: 1 + the
  * rank that reports to people; of evaluations, rows: cluster/train/score_exchange.h. */
 typedef struct tn_order_note {
     uint64_t what, number, step; /* step: before which it is to be carried out; 0: at once */
@@ -154,8 +155,8 @@ typedef struct tn_done_note {
     tn_note_numbers low, incarnation; /* after a mark: of each rank's tn_dedup */
     tn_note_parts parts;
     uint64_t records, samples, bad; /* counts of the epoch so far, or of an evaluation */
-    /* metrics of these: tn_metrics_pack; for rows: tn_scored_add; for a sweep:
-     * tn_group_rows_pack */
+    /* metrics of these: tn_task_results_pack; for rows: tn_scored_add; for a sweep:
+     * tn_group_rows_pack; for a prior: tn_prior.task */
     tn_note_bytes metrics;
     double clicks, weight; /* sums of the first rows */
     tn_note_bytes figures; /* cluster/train/peer_progress.h: the rank's counts */

@@ -2,7 +2,10 @@
 #include "train/eval/task_results.h"
 
 #include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "base/core/text.h"
 #include "io/rows/batch.h"
+#include "metrics/metrics_pack.h"
 #include "nn/graph/op.h"
 #include "train/config/run.h"
 #include "train/config/run_tasks.h"
@@ -103,6 +106,48 @@ tn_status tn_task_results_add(tn_task_results *t, const tn_run *run, const tn_ba
         TN_TRY(tn_metrics_add(t->of[k], &rows, err));
     }
     return TN_OK;
+}
+
+/* ---- metrics of many ranks ---- */
+
+static const tn_metrics *metrics_of(const tn_metrics *first, const tn_task_results *t, uint32_t k)
+{
+    return k == 0 ? first : t != NULL ? t->of[k] : NULL;
+}
+
+void tn_task_results_pack(const tn_metrics *first, const tn_task_results *t, tn_text *out)
+{
+    for (uint32_t k = 0; k < TN_TASKS_MAX; k++) {
+        const tn_metrics *m = metrics_of(first, t, k);
+        const size_t begin = out->size;
+        if (m == NULL) {
+            continue;
+        }
+        tn_text_add_u32le(out, 0);
+        tn_metrics_pack(m, out);
+        if (!out->failed) {
+            tn_store_u32(out->data + begin, (uint32_t)(out->size - begin - sizeof(uint32_t)));
+        }
+    }
+}
+
+tn_status tn_task_results_merge(const tn_task_merge *to, const char *bytes, size_t size,
+                                tn_error *err)
+{
+    tn_bytes in = {bytes, size, false};
+    for (uint32_t k = 0; k < TN_TASKS_MAX; k++) {
+        tn_metrics *sum = k == 0 ? to->first : to->tasks != NULL ? to->tasks->of[k] : NULL;
+        tn_metrics *part = k == 0 ? to->room : to->rooms->of[k];
+        if (sum == NULL) {
+            continue;
+        }
+        const uint32_t n = tn_get_u32(&in);
+        const char *at = tn_get(&in, n);
+        TN_ASSERT(part != NULL);
+        TN_TRY(tn_metrics_unpack(part, at != NULL ? at : "", at != NULL ? n : 0, err));
+        TN_TRY(tn_metrics_merge(sum, part, err));
+    }
+    return in.size == 0 ? TN_OK : tn_fail(err, TN_E_PEER, "a rank has metrics of other tasks");
 }
 
 /* ---- names ---- */

@@ -14,6 +14,7 @@
 
 typedef struct tn_batch tn_batch;   /* io/rows/batch.h */
 typedef struct tn_run tn_run;       /* train/config/run.h */
+typedef struct tn_text tn_text;     /* base/core/text.h */
 typedef struct tn_worker tn_worker; /* train/step/worker.h */
 
 /* The scores of a batch by task; lent. */
@@ -42,6 +43,22 @@ tn_status tn_task_results_begin(tn_task_results *t, const tn_run *run, tn_metric
 void tn_task_results_done(tn_task_results *t);
 tn_status tn_task_results_add(tn_task_results *t, const tn_run *run, const tn_batch *batch,
                               const tn_task_scores *scores, tn_error *err) TN_MUST_USE;
+
+/* Appends the metrics of all tasks for another rank; `first`: metrics of the first, NULL: there are
+ * none; `t` NULL: there is no other task. */
+void tn_task_results_pack(const tn_metrics *first, const tn_task_results *t, tn_text *out);
+
+/* Metrics that such bytes are added to, and room for those that they hold. */
+typedef struct tn_task_merge {
+    tn_metrics *first;
+    tn_task_results *tasks; /* NULL: there is no other */
+    tn_metrics *room;       /* with the same options */
+    const tn_task_results *rooms;
+} tn_task_merge;
+
+/* TN_E_PEER: the bytes are no such metrics. */
+tn_status tn_task_results_merge(const tn_task_merge *to, const char *bytes, size_t size,
+                                tn_error *err) TN_MUST_USE;
 
 /* Returns eval.metrics if one of them judges the task, else those usual for its target. */
 tn_strs tn_task_metric_names(const tn_run *run, uint32_t k);

@@ -394,10 +394,6 @@ tn_status tn_model_plan_new(const tn_model_plan **out, const tn_run *run, const 
     TN_TRY(tn_diag_check(b->diag, err));
     TN_ASSERT(p->rules != NULL);
     const uint32_t n_peers = run->cluster.size > 0 ? run->cluster.size : 1;
-    if (n_peers > 1 && run->several != NULL) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "'tasks' and 'cluster.peers' do not go together: peers evaluate one score");
-    }
     uint32_t *from = TN_NEW_ARRAY(b->arena, uint32_t, n_peers + 1);
     tn_shares_cut(n_peers, from);
     p->owners = (tn_owners){.n_peers = n_peers, .n_partitions = TN_PARTITIONS, .from = from};

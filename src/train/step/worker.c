@@ -321,16 +321,37 @@ static void set_bias(tn_worker *w, const char *name, double value)
     tn_worker_keep_own(w);
 }
 
+static const char *bias_of(const tn_worker *w, uint32_t k)
+{
+    return k == 0 ? w->output_bias : w->task[k].bias;
+}
+
+void tn_worker_biases(const tn_worker *w, double *out)
+{
+    for (uint32_t k = 0; k < tn_tasks_count(tn_run_tasks_of(w->plan->run)); k++) {
+        const char *name = bias_of(w, k);
+        const tn_param_slice *bias = name != NULL ? tn_params_find(w->params, name) : NULL;
+        out[k] = bias != NULL ? (double)tn_params_weights(w->params)[bias->at] : 0;
+    }
+}
+
+void tn_worker_set_biases(tn_worker *w, const double *value)
+{
+    for (uint32_t k = 0; k < tn_tasks_count(tn_run_tasks_of(w->plan->run)); k++) {
+        set_bias(w, bias_of(w, k), value[k]);
+    }
+}
+
 tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err)
 {
-    double value = 0;
-    if (tn_read_f64(number, strlen(number), &value) != TN_NUM_OK) {
+    double value[TN_TASKS_MAX] = {0};
+    if (tn_read_f64(number, strlen(number), &value[0]) != TN_NUM_OK) {
         return tn_fail(err, TN_E_CONFIG, "model.bias_init is '%s', not prior or a number", number);
     }
-    set_bias(w, w->output_bias, value);
     for (uint32_t k = 1; k < TN_TASKS_MAX; k++) {
-        set_bias(w, w->task[k].bias, value);
+        value[k] = value[0];
     }
+    tn_worker_set_biases(w, value);
     return TN_OK;
 }
 

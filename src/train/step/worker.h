@@ -98,6 +98,10 @@ void tn_worker_set_task_priors(tn_worker *w, const double *mean);
 /* The same from text: a number. TN_E_CONFIG when it is none. */
 tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err) TN_MUST_USE;
 
+/* The same as numbers, one for each task; what an output without a bias has is 0. */
+void tn_worker_biases(const tn_worker *w, double *out);
+void tn_worker_set_biases(tn_worker *w, const double *value);
+
 /* From now on it learns from this day, or hour: `train`, and `day`. Between two epochs. */
 void tn_worker_set_day(tn_worker *w, uint32_t day);
 
