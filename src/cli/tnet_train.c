@@ -11,6 +11,7 @@
 #include "config/fieldtree.h"
 #include "config/tree.h"
 #include "train/config/lists.h"
+#include "train/eval/task_results.h"
 #include "train/job/train_job.h"
 #include "train/report/eval_result.h"
 #include "train/report/report.h"

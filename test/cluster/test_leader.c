@@ -7,6 +7,7 @@
 #include "nn/graph/params.h"
 #include "support/test.h"
 #include "train/eval/evaluate.h"
+#include "train/eval/task_results.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
@@ -84,7 +85,7 @@ static void make_metrics(fixture *f)
     f->kinds = tn_metrics_opts_of(f->k.plan[0]->run);
     assert_int_equal(tn_metrics_new(&f->metrics, &f->kinds, NULL), TN_OK);
     assert_int_equal(tn_metrics_add(f->metrics, &rows, NULL), TN_OK);
-    tn_task_results_pack(f->metrics, NULL, &f->score);
+    tn_task_results_pack(&(tn_evaluation){.metrics = f->metrics}, &f->score);
 }
 
 static void start(fixture *f, uint32_t n)

@@ -422,7 +422,7 @@ function draw_more(   what, keys, k, all, share) {
     if (what == "tasks" && columns && loss != "pairwise") {
         gsub(/, label: {column: label, (threshold: 0.5|values: {[^}]*})}/, "", sections["data"])
         sub(/, negative_sampling: [0-9.]*/, "", sections["data"])
-        gsub(/(, )?(slices: \[[^]]*\], slices_min_rows: 10|calibrate: [a-z_]*)/, "", sections["eval"])
+        gsub(/(, )?calibrate: [a-z_]*/, "", sections["eval"])
         gsub(/valid\.mae/, "valid.auc", sections["train"])
         sub(/^, /, "", sections["eval"])
         plan("change", "slots." names[0] ".drop_zero=true")

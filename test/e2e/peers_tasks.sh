@@ -71,7 +71,7 @@ judged() {
     done
 }
 judged eval.metrics="[auc,ne,rmse]"
-judged eval.predictions=p.tsv eval.auc=exact data.group=user "eval.metrics=[auc,gauc,logloss,rmse]"
+judged eval.predictions=p.tsv eval.slices=[item] eval.slices_min_rows=5 eval.auc=exact data.group=user "eval.metrics=[auc,gauc,logloss,rmse]"
 grep -q '"buy":{"rows":3001,[^}]*"gauc":0.[0-9]' want || fail "no such findings: $(cat want)"
 [ "$(awk -F '\t' 'NR > 1 && $6 != "" && $9 != ""' p3.tsv | wc -l)" -eq 3001 ] || fail "not a line for each row"
 echo "$name: 1, 2 and 3 peers find the same of each task"

@@ -73,6 +73,27 @@ expect 0 tnet-train run.yaml run.dir=default train.epochs=auto --fresh
 grep -q '"best":{"name":"tasks.ne"' default/summary.json || fail "the mean of the tasks is not watched: $(grep -o '"best".*' default/summary.json | head -c 100)"
 ! sed -n "/\"kind\":\"eval\"/p" run/metrics.jsonl | grep -qv "\"buy\":{\"rows\":8000,\"auc\":" || fail "metrics.jsonl has no figures of a task"
 
+# ---- slices of each task are what its rows alone say ----
+
+expect 0 tnet-eval run --data valid.csv eval.slices=[item] eval.slices_min_rows=40 eval.auc=exact
+cp out sliced
+item=$(awk '/^buy by item/ { getline; print $1 }' sliced)
+{ head -n 1 valid.csv && awk -F , -v item="$item" '$6 == item' valid.csv; } >of_item.csv
+expect 0 tnet-eval run --data of_item.csv
+for task in click:2 buy:3; do
+    for metric in logloss copc ctr; do
+        awk -v task="${task%:*}" -v column="${task#*:}" -v metric=$metric -v item="$item" '
+            NR == FNR { if ($1 == metric) want = $column; next }
+            $2 == "by" { of = $1; for (i = 4; i <= NF; i++) if ($i == metric) at = i - 2 }
+            of == task && $1 == item { have = $at }
+            END { d = have - want; if (have == "" || d * d > 2e-5) { print task, metric, have, "not", want; exit 1 } }' out sliced ||
+            fail "slice of item $item"
+    done
+done
+[ "$(grep -c '^buy.auc, .95 interval by ' sliced)" -eq 2 ] || fail "no intervals of a task: $(cat sliced)"
+expect 0 tnet-eval run --data valid.csv eval.slices=[item] --json
+grep -q '"watch":{"rows":[^}]*"slices":{"item":\[{"sign":[^,]*,"rows":[0-9]*,"rmse":' out || fail "no slices of seconds: $(head -c 3000 out)"
+
 # ---- one task is a run of one label ----
 
 cat >one.yaml <<END

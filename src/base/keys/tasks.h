@@ -72,11 +72,11 @@ bool tn_task_contradicts(const tn_tasks *tasks, uint32_t k, float label, const f
 
 /* The labels and weights of a batch for one task, by row. */
 typedef struct tn_task_rows {
-    const float *label;
-    const float *factor; /* share of the row's weight */
-    const float *weight; /* the row's weight times the factor */
-    uint32_t counted;    /* rows whose factor is not 0 */
-    uint32_t clicks;     /* counted rows with a label above .5 */
+    float *label;
+    float *factor;    /* share of the row's weight */
+    float *weight;    /* the row's weight times the factor */
+    uint32_t counted; /* rows whose factor is not 0 */
+    uint32_t clicks;  /* counted rows with a label above .5 */
 } tn_task_rows;
 
 /* The same of many batches. */

@@ -10,6 +10,7 @@
 #include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/config/run_tasks.h"
+#include "train/eval/task_results.h"
 #include "train/report/report.h"
 #include "train/run/epoch_reader.h"
 #include "train/step/model_plan.h"
@@ -316,7 +317,7 @@ tn_status tn_follower_scored(tn_follower *f, const tn_order_note *order,
                              const tn_follower_scores *scores, tn_error *err)
 {
     tn_text packed = {0};
-    tn_task_results_pack(scores->metrics, scores->tasks, &packed);
+    tn_task_results_pack(scores->found, &packed);
     tn_status status = tn_text_check(&packed, "metrics", err);
     if (status == TN_OK) {
         tn_done_note note = {.what = order->what,
@@ -378,7 +379,8 @@ static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
     tn_read_counts counts = {.bad = met.counts.bad};
     tn_met_done(&met);
     TN_TRY(tn_reporter_say(&f->reporter, tn_clock_ns(), err));
-    tn_follower_scores scores = {.metrics = f->metrics, .counts = counts};
+    const tn_evaluation learned = {.metrics = f->metrics};
+    tn_follower_scores scores = {.found = &learned, .counts = counts};
     tn_arena *arena = tn_arena_new(1 << 10);
     tn_status status = own_position(f, arena, &scores.parts, err);
     scores.counts.records = f->progress.records;

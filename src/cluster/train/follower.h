@@ -16,7 +16,7 @@
 #include "cluster/train/heartbeat_stats.h"
 #include "cluster/train/peer_progress.h"
 #include "train/checkpoint/run_state.h"
-#include "train/eval/task_results.h"
+#include "train/eval/evaluate.h"
 #include "train/run/epoch_reader.h"
 #include "train/step/memory_cap.h"
 
@@ -86,8 +86,7 @@ tn_status tn_follower_answer(tn_follower *f, const tn_order_note *order, tn_stat
 /* DONE with what was scored. `metrics` NULL: rank 0 has the rows; `parts`: the place in the epoch.
  */
 typedef struct tn_follower_scores {
-    const tn_metrics *metrics;
-    const tn_task_results *tasks; /* metrics of further tasks; NULL: none */
+    const tn_evaluation *found; /* metrics; NULL: none */
     tn_read_counts counts;
     tn_note_parts parts;
 } tn_follower_scores;

@@ -17,6 +17,7 @@
 #include "train/checkpoint/ckptfiles.h"
 #include "train/config/run.h"
 #include "train/config/run_tasks.h"
+#include "train/eval/task_results.h"
 #include "train/step/model_plan.h"
 #include "train/step/row_sweep.h"
 #include "train/step/worker.h"
@@ -364,9 +365,8 @@ tn_status tn_leader_add_priors(tn_leader *l, uint32_t epoch, tn_prior *sum, tn_e
 /* Adds the metrics of the others to `into`. */
 typedef struct adding {
     tn_leader *lead;
-    tn_metrics *into, *part;
-    tn_task_results *tasks; /* an evaluation's; NULL: of the first task alone */
-    tn_task_results parts;
+    tn_evaluation *into; /* NULL: metrics stay with the others */
+    tn_metrics *part[TN_TASKS_MAX];
     uint64_t records, bad;
     tn_arena *arena;
     tn_note_parts *held; /* each rank's, in the arena; NULL: parts are dealt by rule */
@@ -379,9 +379,7 @@ static tn_status add_metrics(adding *a, const tn_done_note *note, tn_error *err)
     if (a->into == NULL) {
         return TN_OK;
     }
-    const tn_task_merge all = {
-        .first = a->into, .tasks = a->tasks, .room = a->part, .rooms = &a->parts};
-    return tn_task_results_merge(&all, note->metrics.at, note->metrics.n, err);
+    return tn_task_results_merge(a->into, a->part, note->metrics.at, note->metrics.n, err);
 }
 
 static tn_status take_scores(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
@@ -429,14 +427,19 @@ static tn_status await_metrics(tn_leader *l, const tn_order_note *order, tn_done
                                adding *a, tn_error *err)
 {
     a->lead = l;
-    TN_TRY(tn_metrics_new(&a->part, &l->kinds, err));
-    tn_status status =
-        a->tasks != NULL ? tn_task_results_begin(&a->parts, l->w->plan->run, l->kinds, err) : TN_OK;
+    tn_status status = TN_OK;
+    const uint32_t n = a->into != NULL ? 1 + a->into->n_more : 0;
+    for (uint32_t k = 0; k < n && status == TN_OK; k++) {
+        tn_metrics_opts opts = l->kinds;
+        opts.target = tn_metrics_target(tn_evaluation_task(a->into, k));
+        status = tn_metrics_new(&a->part[k], &opts, err);
+    }
     if (status == TN_OK) {
         status = await(l, order, take, a, err);
     }
-    tn_task_results_done(&a->parts);
-    tn_metrics_free(a->part);
+    for (uint32_t k = 0; k < n; k++) {
+        tn_metrics_free(a->part[k]);
+    }
     return status;
 }
 
@@ -458,7 +461,8 @@ tn_status tn_leader_sum(tn_leader *l, const tn_progress *own, const tn_metrics *
     tn_metrics_clear(whole);
     TN_TRY(tn_metrics_merge(whole, metrics, err));
     l->progress[0] = *own;
-    adding a = {.into = whole, .records = own->records, .arena = tn_arena_new(1 << 12)};
+    tn_evaluation learned = {.metrics = whole};
+    adding a = {.into = &learned, .records = own->records, .arena = tn_arena_new(1 << 12)};
     a.held = l->deals ? TN_NEW_ARRAY(a.arena, tn_note_parts, l->n_ranks) : NULL;
     tn_status status = sum(l, &a, err);
     tn_arena_free(a.arena);
@@ -493,7 +497,7 @@ static tn_status begin_evaluation(tn_leader *l, const char *data, uint64_t how,
 static tn_status end_evaluation(tn_leader *l, tn_evaluation *own, bool adds_up, tn_error *err)
 {
     TN_ASSERT(l->evaluation != 0);
-    adding a = {.into = adds_up ? own->metrics : NULL, .tasks = adds_up ? &own->tasks : NULL};
+    adding a = {.into = adds_up ? own : NULL};
     const tn_order_note order = {.what = TN_ORDER_EVALUATE, .number = l->evaluation};
     TN_TRY(await_metrics(l, &order, take_scores, &a, err));
     own->counts.records += a.records;

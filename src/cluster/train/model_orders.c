@@ -110,8 +110,7 @@ static tn_status add_up(tn_follower *f, const tn_order_note *order, const tn_eva
     if (status != TN_OK) {
         return tn_follower_answer(f, order, status, &why, err);
     }
-    const tn_follower_scores scores = {
-        .metrics = found.metrics, .tasks = &found.tasks, .counts = found.counts};
+    const tn_follower_scores scores = {.found = &found, .counts = found.counts};
     status = tn_follower_scored(f, order, &scores, err);
     tn_evaluation_done(&found);
     return status;

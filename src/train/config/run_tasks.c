@@ -332,9 +332,6 @@ static void check_together(const tn_binder *b, const tn_tree *tree, const tn_run
         refuse(b, tree, "data.negative_sampling",
                "a row that is no click may be one of another task");
     }
-    if (run->eval.slices.n > 0) {
-        refuse(b, tree, "eval.slices", "slices judge one score");
-    }
     if (run->eval.calibrate != TN_CALIBRATE_AUTO && run->eval.calibrate != TN_CALIBRATE_NONE) {
         refuse(b, tree, "eval.calibrate", "one map is fitted to one score");
     }
@@ -424,6 +421,42 @@ tn_status tn_tasks_refuse(const tn_run *run, const char *what, tn_error *err)
                : tn_fail(err, TN_E_CONFIG,
                          "'tasks' and %s do not go together: it has one score, the run has %u",
                          what, run->several->tasks.n);
+}
+
+tn_strs tn_task_metric_names(const tn_run *run, uint32_t k)
+{
+    static const char *const usual[TN_TARGETS][6] = {
+        [TN_TARGET_CLICK] = {"auc", "logloss", "ne", "ctr", "copc"},
+        [TN_TARGET_SIDE] = {"auc", "accuracy", "ctr"},
+        [TN_TARGET_NUMBER] = {"rmse", "mae", "label_mean", "prediction_mean"},
+        [TN_TARGET_ORDER] = {"auc"},
+    };
+    const tn_tasks *tasks = tn_run_tasks_of(run);
+    TN_ASSERT(k < tn_tasks_count(tasks));
+    const tn_target target = tasks->n > 0 ? tasks->task[k].target : run->data.target;
+    const tn_strs *all = &run->eval.metrics;
+    bool fits = tasks->n == 0;
+    for (uint32_t i = 0; i < all->n; i++) {
+        fits = fits || tn_metric_fits(all->item[i], target);
+    }
+    uint32_t n = 0;
+    while (usual[target][n] != NULL) {
+        n++;
+    }
+    return fits ? *all : (tn_strs){n, usual[target]};
+}
+
+void tn_run_of_task(const tn_run *run, uint32_t k, tn_run *out)
+{
+    const tn_tasks *tasks = tn_run_tasks_of(run);
+    *out = *run;
+    if (tasks->n > 0) {
+        out->loss = *tn_run_task_loss(run, k);
+        out->data.target = tasks->task[k].target;
+        out->eval.metrics = tn_task_metric_names(run, k);
+        out->several = NULL;
+        out->data.tasks = NULL;
+    }
 }
 
 const tn_variant *tn_run_task_loss(const tn_run *run, uint32_t k)

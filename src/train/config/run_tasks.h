@@ -44,6 +44,13 @@ const tn_tasks *tn_run_tasks_of(const tn_run *run);
 /* TN_E_CONFIG where the run has several tasks: `what` has one score. */
 tn_status tn_tasks_refuse(const tn_run *run, const char *what, tn_error *err) TN_MUST_USE;
 
+/* Makes the run that has task k alone: its label and loss, and those of eval.metrics that fit, else
+ * the usual ones. Of one label a copy. Lives as long as `run`. */
+void tn_run_of_task(const tn_run *run, uint32_t k, tn_run *out);
+
+/* Returns eval.metrics if one of them judges the task, else those usual for its target. */
+tn_strs tn_task_metric_names(const tn_run *run, uint32_t k);
+
 /* Returns the loss of task k, that of the run for 0. */
 const tn_variant *tn_run_task_loss(const tn_run *run, uint32_t k);
 

@@ -14,6 +14,7 @@
 #include "serve/score.h"
 #include "train/config/days.h"
 #include "train/config/run_bind.h"
+#include "train/config/run_tasks.h"
 #include "train/eval/node_files.h"
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
@@ -36,26 +37,50 @@ tn_metrics_opts tn_metrics_opts_of(const tn_run *run)
 
 void tn_evaluation_done(tn_evaluation *e)
 {
+    for (uint32_t k = 0; k < e->n_more; k++) {
+        tn_evaluation_done(&e->more[k]);
+    }
+    tn_free(e->more);
     for (uint32_t i = 0; e->slices != NULL && i < e->n_slices; i++) {
         tn_slices_free(e->slices[i]);
     }
     tn_free(e->slices);
     tn_metrics_free(e->metrics);
     tn_metrics_free(e->raw);
-    tn_task_results_done(&e->tasks);
     *e = (tn_evaluation){0};
+}
+
+const tn_evaluation *tn_evaluation_of_task(const tn_evaluation *e, uint32_t k)
+{
+    TN_ASSERT(k < TN_TASKS_MAX);
+    return k == 0 ? e : k <= e->n_more ? &e->more[k - 1] : NULL;
 }
 
 const tn_metrics *tn_evaluation_task(const tn_evaluation *e, uint32_t k)
 {
-    TN_ASSERT(k < TN_TASKS_MAX);
-    return k == 0 ? e->metrics : e->tasks.of[k];
+    const tn_evaluation *of = tn_evaluation_of_task(e, k);
+    return of != NULL ? of->metrics : NULL;
 }
 
-double tn_evaluation_get(const tn_evaluation *e, const tn_run *run, const char *monitor)
+/* The scores of task k with its labels and weights, as those of a run that has it alone; of one
+ * label a copy. `batch` is room, and must live as long as *out. */
+static void scores_of_task(const tn_scores *scores, uint32_t k, tn_batch *batch, tn_scores *out)
 {
-    return tn_task_results_get(&e->tasks, run, e->metrics, monitor);
+    *out = *scores;
+    if (scores->batch->task == NULL) {
+        return;
+    }
+    TN_ASSERT(k == 0 || scores->task != NULL);
+    *batch = *scores->batch;
+    batch->label = scores->batch->task[k].label;
+    batch->weight = scores->batch->task[k].weight;
+    batch->task = NULL;
+    out->batch = batch;
+    out->logit = k == 0 ? scores->logit : scores->task->score[k];
+    out->task = NULL;
 }
+
+enum { SLICES_MAX = 1 << 12 }; /* all tasks share these places */
 
 /* One slot whose values get metrics of their own, and room for its signs. */
 typedef struct slicer {
@@ -83,7 +108,7 @@ static tn_status make_slices(tn_score_collector *j, tn_error *err)
             return tn_fail(err, TN_E_CONFIG, "eval.slices: no slot '%s' with keys", name);
         }
         tn_slices_opts opts = {
-            .slices_max = 1 << 12,
+            .slices_max = SLICES_MAX / (j->n_tasks > 1 ? j->n_tasks : 1),
             .rows_min = run->eval.slices_min_rows,
             .sampling = j->sampling,
             .target = run->data.target,
@@ -116,6 +141,45 @@ static tn_status add_slices(tn_score_collector *j, const tn_batch *batch, const 
     return TN_OK;
 }
 
+/* Collects the metrics of a task after the first. */
+typedef struct task_collector {
+    tn_run run;
+    tn_eval_request request;
+    tn_score_collector j;
+} task_collector;
+
+static const tn_calibration *map_of(const tn_eval_request *request, uint32_t k)
+{
+    const tn_calibration *map = request->calibration;
+    return map != NULL && map[k].kind != TN_CALIBRATION_NONE ? &map[k] : NULL;
+}
+
+/* Begins a collector for each task after the first. */
+static tn_status begin_tasks(tn_score_collector *j, tn_error *err)
+{
+    const tn_tasks *tasks = tn_run_tasks_of(j->run);
+    if (tasks->n == 0) {
+        return TN_OK;
+    }
+    TN_TRY(TN_ALLOC(j->task, tasks->n - 1, "tasks", err));
+    TN_TRY(TN_ALLOC(j->out->more, tasks->n - 1, "tasks", err));
+    j->out->n_more = tasks->n - 1;
+    for (uint32_t k = 1; k < tasks->n; k++) {
+        task_collector *t = &j->task[k - 1];
+        tn_run_of_task(j->run, k, &t->run);
+        t->request.calibration = map_of(j->request, k);
+        t->j = (tn_score_collector){.run = &t->run,
+                                    .schema = j->schema,
+                                    .request = &t->request,
+                                    .sampling = j->sampling,
+                                    .out = &j->out->more[k - 1],
+                                    .grouped = j->grouped,
+                                    .n_tasks = tasks->n};
+        TN_TRY(tn_score_collector_begin(&t->j, err));
+    }
+    return TN_OK;
+}
+
 tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err)
 {
     TN_ASSERT(j->out != NULL && j->request != NULL && j->slicer == NULL);
@@ -126,16 +190,19 @@ tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err)
         return TN_OK;
     }
     tn_metrics_opts opts = tn_metrics_opts_of(j->run);
-    if (j->request->calibration != NULL) {
+    opts.grouped = j->grouped = opts.grouped || j->grouped;
+    j->n_tasks = j->n_tasks > 0 ? j->n_tasks : tn_tasks_count(tn_run_tasks_of(j->run));
+    TN_TRY(begin_tasks(j, err));
+    j->map = map_of(j->request, 0);
+    if (j->map != NULL) {
         const tn_metrics_opts raw = {.coarse = true, .sampling = j->sampling};
         TN_TRY(tn_metrics_new(&j->out->raw, &raw, err));
-        j->out->calibrated_by = tn_calibration_name(j->request->calibration);
+        j->out->calibrated_by = tn_calibration_name(j->map);
         j->shift = j->sampling > 0 ? tn_ln(j->sampling) : 0;
         j->sampling = 1; /* a map is fitted to corrected scores */
     }
     opts.sampling = j->sampling;
     TN_TRY(tn_metrics_new(&j->out->metrics, &opts, err));
-    TN_TRY(tn_task_results_begin(&j->out->tasks, j->run, opts, err));
     return make_slices(j, err);
 }
 
@@ -152,7 +219,7 @@ static tn_status calibrate(tn_score_collector *j, tn_scores *scores, tn_error *e
     for (uint32_t i = 0; i < n; i++) {
         const double z = (double)scores->logit[i] + j->shift;
         const uint32_t m = scores->unknown != NULL ? scores->unknown[i] : 0;
-        j->calibrated[i] = (float)tn_calibration_logit(j->request->calibration, z, m);
+        j->calibrated[i] = (float)tn_calibration_logit(j->map, z, m);
     }
     scores->logit = j->calibrated;
     return TN_OK;
@@ -168,26 +235,60 @@ static tn_status fail_stopped(tn_error *err)
     return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
 }
 
-tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores, tn_error *err)
+/* Judges what `scores` are after the map. */
+static tn_status judge_scores(tn_score_collector *j, tn_scores *scores, tn_error *err)
 {
-    TN_ASSERT(scores->batch != NULL && scores->logit != NULL);
     const tn_batch *batch = scores->batch;
     const bool judged = j->out->metrics != NULL && !j->schema->label->none;
-    tn_scores served = *scores;
     tn_scored rows = {.n = batch->rows,
                       .logit = scores->logit,
                       .label = batch->label,
-                      .weight = batch->task != NULL ? batch->task[0].weight : batch->weight,
+                      .weight = batch->weight,
                       .group = batch->group};
-    if (j->request->calibration != NULL) {
+    if (j->map != NULL) {
         TN_TRY(judged ? tn_metrics_add(j->out->raw, &rows, err) : TN_OK);
-        TN_TRY(calibrate(j, &served, err));
-        rows.logit = served.logit;
+        TN_TRY(calibrate(j, scores, err));
+        rows.logit = scores->logit;
     }
     if (judged) {
         TN_TRY(tn_metrics_add(j->out->metrics, &rows, err));
         TN_TRY(add_slices(j, batch, &rows, err));
-        TN_TRY(tn_task_results_add(&j->out->tasks, j->run, batch, scores->task, err));
+    }
+    return TN_OK;
+}
+
+/* Hands the scores of further tasks to their collectors. *served is what became of all. */
+static tn_status add_tasks(const tn_score_collector *j, const tn_scores *scores,
+                           tn_task_scores *served, tn_error *err)
+{
+    const uint32_t n = tn_run_tasks_of(j->run)->n;
+    TN_ASSERT(j->task == NULL || j->out->n_more + 1 == n);
+    for (uint32_t k = 1; j->task != NULL && scores->task != NULL && k < n; k++) {
+        tn_batch batch;
+        tn_scores of;
+        tn_score_collector *own = &j->task[k - 1].j;
+        scores_of_task(scores, k, &batch, &of);
+        TN_TRY(judge_scores(own, &of, err));
+        served->score[k] = of.logit;
+    }
+    return TN_OK;
+}
+
+tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores, tn_error *err)
+{
+    TN_ASSERT(scores->batch != NULL && scores->logit != NULL);
+    tn_scores served = *scores;
+    tn_scores first;
+    tn_batch batch;
+    tn_task_scores task;
+    scores_of_task(scores, 0, &batch, &first);
+    TN_TRY(judge_scores(j, &first, err));
+    served.logit = first.logit;
+    if (scores->task != NULL) {
+        task = *scores->task;
+        task.score[0] = first.logit;
+        TN_TRY(add_tasks(j, scores, &task, err));
+        served.task = &task;
     }
     if (j->request->sink != NULL) {
         TN_TRY(j->request->sink(j->request->sink_arg, &served, err));
@@ -197,6 +298,11 @@ tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores,
 
 void tn_score_collector_end(tn_score_collector *j, tn_status status)
 {
+    for (uint32_t k = 0; j->task != NULL && k < j->out->n_more; k++) {
+        tn_score_collector_end(&j->task[k].j, TN_OK); /* its findings go with j->out */
+    }
+    tn_free(j->task);
+    j->task = NULL;
     for (uint32_t i = 0; j->slicer != NULL && i < j->out->n_slices; i++) {
         tn_free(j->slicer[i].sign);
     }

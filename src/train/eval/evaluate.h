@@ -8,7 +8,7 @@
 
 #include "io/read/reader.h"
 #include "metrics/metrics.h"
-#include "train/eval/task_results.h"
+#include "train/eval/task_scores.h"
 
 #include <stdatomic.h>
 
@@ -50,8 +50,9 @@ typedef struct tn_unknown_keys {
 } tn_unknown_keys;
 
 typedef struct tn_evaluation {
-    tn_metrics *metrics;   /* owned; NULL: only scores were wanted */
-    tn_task_results tasks; /* metrics of further tasks; owned */
+    tn_metrics *metrics;        /* owned; NULL: only scores were wanted */
+    struct tn_evaluation *more; /* the same of further tasks; owned */
+    uint32_t n_more;
     tn_metrics *raw; /* owned; coarse ones of the scores before the request's calibration; NULL:
                             it has none */
     const char *calibrated_by; /* platt, isotonic: that, or the one of an export; NULL: none */
@@ -72,7 +73,8 @@ typedef struct tn_eval_request {
     tn_score_sink *sink; /* NULL: none */
     void *sink_arg;
     /* Metrics, slices and the sink get scores that went through this map, which corrects them for
-     * sampled negatives, too; NULL: scores of the model. Nodes stay as they are. */
+     * sampled negatives, too; NULL: scores of the model. Nodes stay as they are. Of several tasks
+     * one for each, whose kind may be none. */
     const tn_calibration *calibration;
     const tn_strs *fetch; /* nodes that the sink looks at, among tn_worker_opts.fetch; NULL: none */
     struct tn_feed *feed; /* sets nodes before each batch (node_files.h); NULL: none */
@@ -92,10 +94,9 @@ tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,
                              tn_error *err) TN_MUST_USE;
 void tn_evaluation_done(tn_evaluation *e);
 
-/* The metrics of a task, of one label k = 0; NULL: there are none. */
+/* The evaluation of a task, and its metrics, of one label k = 0; NULL: there are none. */
+const tn_evaluation *tn_evaluation_of_task(const tn_evaluation *e, uint32_t k);
 const tn_metrics *tn_evaluation_task(const tn_evaluation *e, uint32_t k);
-/* As tn_task_results_get. */
-double tn_evaluation_get(const tn_evaluation *e, const tn_run *run, const char *monitor);
 
 /* Metrics as this run wants them. */
 tn_metrics_opts tn_metrics_opts_of(const tn_run *run);
@@ -112,9 +113,13 @@ typedef struct tn_score_collector {
     double sampling;    /* share of negatives kept, where scores are not corrected for it */
     tn_evaluation *out; /* the caller's */
     struct slicer *slicer;
-    double shift;      /* before the calibration of the request */
-    float *calibrated; /* logits of a batch, owned */
-    uint32_t capacity; /* room in `calibrated` */
+    struct task_collector *task; /* one for each of several tasks after the first; owned */
+    bool grouped;                /* a metric of some task needs groups */
+    uint32_t n_tasks;            /* all share the memory of slices */
+    const tn_calibration *map;   /* part of the request for this task; NULL: none */
+    double shift;                /* before that map */
+    float *calibrated;           /* logits of a batch, owned */
+    uint32_t capacity;           /* room in `calibrated` */
     double began;
 } tn_score_collector;
 

@@ -1,6 +1,7 @@
 /* sign_text.c - prints signs, and looks for the words of those that are hashes. */
 #include "train/eval/sign_text.h"
 
+#include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/core/bytes.h"
 #include "base/math/key.h"
@@ -74,6 +75,38 @@ static wanted *find(const words_of *w, uint64_t sign)
     return w->n > 0 ? bsearch(&key, w->item, w->n, sizeof key, by_sign) : NULL;
 }
 
+/* Adds the values of a report. */
+static tn_status add_shown(words_of *w, tn_slices *slices, uint32_t most, tn_error *err)
+{
+    uint32_t n = 0;
+    tn_slice *slice = NULL;
+    TN_TRY(TN_ALLOC(slice, (size_t)tn_slices_count(slices) + 1, "a report of slices", err));
+    const tn_status status = tn_slices_report(slices, slice, &n, err);
+    for (uint32_t k = 0; status == TN_OK && k < n && k < most; k++) {
+        if (!slice[k].is_other) {
+            w->item[w->n++] = (wanted){.sign = slice[k].sign};
+        }
+    }
+    tn_free(slice);
+    return status;
+}
+
+/* Sorts what is wanted, each value once: tasks show the same ones. */
+static void sort_once(words_of *w)
+{
+    uint32_t n = 0;
+    if (w->n > 0) {
+        qsort(w->item, w->n, sizeof *w->item, by_sign);
+    }
+    for (uint32_t k = 0; k < w->n; k++) {
+        if (n == 0 || w->item[n - 1].sign != w->item[k].sign) {
+            w->item[n++] = w->item[k];
+        }
+    }
+    TN_ASSERT(n <= w->n);
+    w->n = n;
+}
+
 static tn_status add_slot(tn_sign_words *words, const tn_sign_search *in, uint32_t i, tn_error *err)
 {
     words_of *w = &words->slot[i];
@@ -83,20 +116,12 @@ static tn_status add_slot(tn_sign_words *words, const tn_sign_search *in, uint32
     }
     w->slot = spec->slot;
     w->salt = spec->salt;
-    uint32_t n = 0;
     const size_t places = (size_t)tn_slices_count(in->result->slices[i]) + 1;
-    tn_slice *slice = TN_NEW_ARRAY(words->arena, tn_slice, places);
-    w->item = TN_NEW_ARRAY(words->arena, wanted, places);
-    TN_TRY(tn_slices_report(in->result->slices[i], slice, &n, err));
-    TN_ASSERT(n <= places);
-    for (uint32_t k = 0; k < n && k < in->most; k++) {
-        if (!slice[k].is_other) {
-            w->item[w->n++] = (wanted){.sign = slice[k].sign};
-        }
+    w->item = TN_NEW_ARRAY(words->arena, wanted, places * (1 + in->result->n_more));
+    for (uint32_t k = 0; k <= in->result->n_more; k++) {
+        TN_TRY(add_shown(w, tn_evaluation_of_task(in->result, k)->slices[i], in->most, err));
     }
-    if (w->n > 0) {
-        qsort(w->item, w->n, sizeof *w->item, by_sign);
-    }
+    sort_once(w);
     words->missing += w->n;
     return TN_OK;
 }

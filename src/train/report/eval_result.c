@@ -9,6 +9,7 @@
 #include "train/config/run.h"
 #include "train/config/run_loss.h"
 #include "train/config/run_tasks.h"
+#include "train/eval/task_results.h"
 #include "train/report/text_tables.h"
 
 #include <inttypes.h>
@@ -43,6 +44,23 @@ void tn_eval_result_intervals(tn_eval_result *f)
     f->delong = tn_interval_delong(f->result->metrics);
     f->bootstrap = tn_interval_bootstrap(f->result->metrics, NULL, f->run->run.seed);
     f->has_intervals = true;
+}
+
+/* Makes what was found of task k, as of a run that has it alone, with intervals of its own; of one
+ * label a copy. `run` is room, and must live as long as *out. */
+static void result_of_task(const tn_eval_result *f, uint32_t k, tn_run *run, tn_eval_result *out)
+{
+    const tn_tasks *tasks = tn_run_tasks_of(f->run);
+    *out = *f;
+    tn_run_of_task(f->run, k, run);
+    out->run = run;
+    out->task = tasks->n > 0 ? tasks->task[k].name : NULL;
+    out->result = tn_evaluation_of_task(f->result, k);
+    TN_ASSERT(out->result != NULL);
+    if (k > 0 && f->has_intervals) {
+        out->has_intervals = false;
+        tn_eval_result_intervals(out);
+    }
 }
 
 void tn_eval_result_interval(tn_text *out, const char *name, const tn_interval *i)
@@ -104,7 +122,9 @@ tn_sheet tn_eval_result_sheet(const tn_eval_result *f, uint32_t i, const tn_slic
 {
     const tn_strs names = slice_metrics(f);
     tn_sheet s = {.cols = 2 + names.n, .cell_max = CELL_MAX, .full = full};
-    tn_sheet_word(&s, f->run->eval.slices.item[i]);
+    tn_text_addf(&s.cells, "%s%s%s", f->task != NULL ? f->task : "", f->task != NULL ? " by " : "",
+                 f->run->eval.slices.item[i]);
+    tn_sheet_next(&s);
     tn_sheet_word(&s, "rows");
     for (uint32_t c = 0; c < names.n; c++) {
         tn_sheet_word(&s, names.item[c]);
@@ -164,20 +184,26 @@ void tn_eval_result_calibrated_json(const tn_evaluation *e, tn_text *out)
     }
 }
 
-void tn_eval_result_tasks_json(const tn_run *run, const tn_evaluation *e, tn_text *out)
+/* Begins the object of a task, to be ended by the caller. */
+static void open_task(const tn_eval_result *f, tn_text *out)
 {
     const tn_strs usual = {
         8, (const char *const[]){"auc", "logloss", "copc", "ctr", "pctr", "ne", "rmse", "mae"}};
-    const tn_tasks *tasks = tn_run_tasks_of(run);
-    for (uint32_t k = 0; k < tasks->n; k++) {
-        const tn_metrics *m = tn_evaluation_task(e, k);
-        if (m == NULL) {
-            continue;
-        }
-        const tn_strs more = tn_task_metric_names(run, k);
-        tn_json_open_key(out, tasks->task[k].name, '{');
-        tn_json_u64(out, "rows", tn_metrics_rows(m));
-        tn_journal_metrics(out, m, &usual, &more);
+    const tn_metrics *m = f->result->metrics;
+    tn_json_open_key(out, f->task, '{');
+    tn_json_u64(out, "rows", tn_metrics_rows(m));
+    tn_journal_metrics(out, m, &usual, &f->run->eval.metrics);
+    tn_eval_result_calibrated_json(f->result, out);
+}
+
+void tn_eval_result_tasks_json(const tn_run *run, const tn_evaluation *e, tn_text *out)
+{
+    const tn_eval_result all = {.run = run, .result = e};
+    for (uint32_t k = 0; k < tn_run_tasks_of(run)->n; k++) {
+        tn_run own;
+        tn_eval_result f;
+        result_of_task(&all, k, &own, &f);
+        open_task(&f, out);
         tn_json_close(out, '}');
     }
 }
@@ -278,11 +304,33 @@ static void importance_json(const tn_importance *found, tn_text *out)
 
 /* ---- all of it ---- */
 
-static void interval_line(const char *how, const tn_interval *i, tn_text *out)
+static void interval_line(const tn_eval_result *f, const char *how, const tn_interval *i,
+                          tn_text *out)
 {
     if (!isnan(i->low) && !isnan(i->high)) {
-        tn_text_addf(out, "auc, .95 interval by %s: %.6f .. %.6f\n", how, i->low, i->high);
+        tn_text_addf(out, "%s%sauc, .95 interval by %s: %.6f .. %.6f\n",
+                     f->task != NULL ? f->task : "", f->task != NULL ? "." : "", how, i->low,
+                     i->high);
     }
+}
+
+/* All of one task, or label, but its column of the table. */
+static tn_status put_rest(const tn_eval_result *f, tn_text *out, tn_error *err)
+{
+    const tn_evaluation *e = f->result;
+    if (e->calibrated_by != NULL) {
+        tn_text_addf(out, "%s%s", f->task != NULL ? f->task : "", f->task != NULL ? ": " : "");
+        tn_eval_result_calibrated(e, out);
+        tn_text_addc(out, '\n');
+    }
+    if (f->has_intervals) {
+        interval_line(f, "DeLong", &f->delong, out);
+        interval_line(f, "bootstrap", &f->bootstrap, out);
+    }
+    for (uint32_t i = 0; i < e->n_slices; i++) {
+        TN_TRY(slice_table(f, i, out, err));
+    }
+    return TN_OK;
 }
 
 void tn_eval_result_columns(const tn_run *run, const char *data, const tn_evaluation *e,
@@ -322,16 +370,11 @@ tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *e
         return TN_OK;
     }
     put_table(f, out);
-    if (e->calibrated_by != NULL) {
-        tn_eval_result_calibrated(e, out);
-        tn_text_addc(out, '\n');
-    }
-    if (f->has_intervals) {
-        interval_line("DeLong", &f->delong, out);
-        interval_line("bootstrap", &f->bootstrap, out);
-    }
-    for (uint32_t i = 0; i < e->n_slices; i++) {
-        TN_TRY(slice_table(f, i, out, err));
+    for (uint32_t k = 0; k <= e->n_more; k++) {
+        tn_run run;
+        tn_eval_result one;
+        result_of_task(f, k, &run, &one);
+        TN_TRY(put_rest(&one, out, err));
     }
     if (f->importance != NULL) {
         TN_TRY(add_importance(f->importance, out, err));
@@ -371,6 +414,38 @@ static tn_status add_slices(const tn_eval_result *f, uint32_t i, tn_text *t, tn_
     return TN_OK;
 }
 
+static tn_status add_all_slices(const tn_eval_result *f, tn_text *out, tn_error *err)
+{
+    tn_json_open_key(out, "slices", '{');
+    for (uint32_t i = 0; i < f->result->n_slices; i++) {
+        TN_TRY(add_slices(f, i, out, err));
+    }
+    tn_json_close(out, '}');
+    return TN_OK;
+}
+
+static void add_intervals(const tn_eval_result *f, tn_text *out)
+{
+    if (f->has_intervals) {
+        tn_eval_result_interval(out, "auc_delong", &f->delong);
+        tn_eval_result_interval(out, "auc_bootstrap", &f->bootstrap);
+    }
+}
+
+static tn_status add_tasks(const tn_eval_result *f, tn_text *out, tn_error *err)
+{
+    for (uint32_t k = 0; k < tn_run_tasks_of(f->run)->n; k++) {
+        tn_run run;
+        tn_eval_result one;
+        result_of_task(f, k, &run, &one);
+        open_task(&one, out);
+        TN_TRY(one.result->n_slices > 0 ? add_all_slices(&one, out, err) : TN_OK);
+        add_intervals(&one, out);
+        tn_json_close(out, '}');
+    }
+    return TN_OK;
+}
+
 tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *out, tn_error *err)
 {
     const tn_strs usual = {10, (const char *const[]){"auc", "logloss", "copc", "ctr", "pctr", "ne",
@@ -381,12 +456,8 @@ tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *ou
     tn_journal_loss(out, tn_run_loss_value(f->run, m), f->run->run.deterministic);
     tn_journal_metrics(out, m, &usual, &f->run->eval.metrics);
     tn_eval_result_calibrated_json(f->result, out);
-    tn_eval_result_tasks_json(f->run, f->result, out);
-    tn_json_open_key(out, "slices", '{');
-    for (uint32_t i = 0; i < f->result->n_slices; i++) {
-        TN_TRY(add_slices(f, i, out, err));
-    }
-    tn_json_close(out, '}');
+    TN_TRY(add_tasks(f, out, err));
+    TN_TRY(add_all_slices(f, out, err));
     tn_json_bool(out, "best", best);
     return TN_OK;
 }
@@ -395,10 +466,7 @@ tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *e
 {
     tn_journal_head(out, "eval", &f->at);
     TN_TRY(tn_eval_result_members(f, false, out, err));
-    if (f->has_intervals) {
-        tn_eval_result_interval(out, "auc_delong", &f->delong);
-        tn_eval_result_interval(out, "auc_bootstrap", &f->bootstrap);
-    }
+    add_intervals(f, out);
     if (f->importance != NULL) {
         importance_json(f->importance, out);
     }

@@ -21,6 +21,7 @@
 struct tn_eval_result {
     const char *data; /* test, valid, or the paths that were given */
     const tn_run *run;
+    const char *task;            /* one of several; NULL: all that there is */
     const tn_schema *schema;     /* says how values of a slot read */
     const tn_evaluation *result; /* with metrics */
     const char *source;          /* "runs/a/ckpt-3", "export/001f.." */

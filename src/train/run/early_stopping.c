@@ -4,6 +4,7 @@
 
 #include "metrics/metrics.h"
 #include "ps/optim/optim.h"
+#include "train/eval/task_results.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
 #include "train/run/timetable.h"
