@@ -5,7 +5,8 @@
 #
 # A row is for a list of another room; that room knows the extra by its row alone. TNET_EXTRAS has the names of those to build:
 # `all`, `none` or some, as `vw;jsonl`. KITS are helpers of other rooms' tests, as `io/setup`; HEADERS are
-# those of libraries that it loads.
+# those of libraries that it loads. PROGRAM is a source with main, which becomes a program of its own (`tnet_serve`: tnet-serve);
+# LIBS are libraries that it alone is linked with.
 set(TNET_EXTRAS all CACHE STRING "parts of src/extra to build: all, none or names")
 
 # Lists that take rows of extras, each with the source that includes it: `io/format/formats.def` includes
@@ -28,7 +29,7 @@ set(tnet_lists
   cli/data_tools.def cli/tnet_data.c)
 
 function(tnet_extra name)
-  cmake_parse_arguments(E "" "" "DEPS;ROWS;KITS;HEADERS" ${ARGN})
+  cmake_parse_arguments(E "" "" "DEPS;ROWS;KITS;HEADERS;PROGRAM;LIBS" ${ARGN})
   if(NOT (TNET_EXTRAS STREQUAL all OR name IN_LIST TNET_EXTRAS))
     foreach(row ${E_ROWS}) # what it is called is refused by its name: src/config/absent.h
       string(REGEX REPLACE ".*\\((.*)\\)$" "TN_ABSENT(\\1)" word "${row}")
@@ -43,12 +44,18 @@ function(tnet_extra name)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/${name}/test_*.c)
   file(GLOB targets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/${name}/fuzz_*.c)
   list(REMOVE_ITEM sources ${tests} ${targets})
+  if(E_PROGRAM)
+    set(main ${PROJECT_SOURCE_DIR}/src/extra/${name}/${E_PROGRAM}.c)
+    list(REMOVE_ITEM sources ${main})
+    set_property(GLOBAL APPEND PROPERTY "programs of extras" ${main})
+    set_property(GLOBAL PROPERTY "library of ${E_PROGRAM}" tnet_extra_${name})
+  endif()
   foreach(source ${sources})
     if(source MATCHES "/data_[a-z]+\\.c$") # a tool of tnet-data, which prints
       set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS TN_TRUSTED)
     endif()
   endforeach()
-  tnet_library(extra_${name} "" "${sources}" "${E_DEPS}")
+  tnet_library(extra_${name} "" "${sources}" "${E_DEPS}" ${E_LIBS})
   target_link_libraries(tnet_extra INTERFACE tnet_extra_${name})
   foreach(row ${E_ROWS})
     string(REGEX MATCH "^(([a-z]+)/[^:]*): (.*)$" row "${row}")
