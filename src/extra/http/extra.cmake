@@ -1,0 +1,11 @@
+# tnet-serve, the one program that links libmicrohttpd (Debian: libmicrohttpd-dev); without that library it is not built.
+if(TNET_EXTRAS STREQUAL all OR http IN_LIST TNET_EXTRAS)
+  pkg_check_modules(MICROHTTPD IMPORTED_TARGET libmicrohttpd>=0.9.75)
+  if(MICROHTTPD_FOUND)
+    tnet_extra(http DEPS cli train serve io KITS io/setup io/datasets train/exportkit PROGRAM tnet_serve LIBS PkgConfig::MICROHTTPD)
+  elseif(http IN_LIST TNET_EXTRAS)
+    message(FATAL_ERROR "TNET_EXTRAS has 'http', which needs libmicrohttpd 0.9.75 or newer (Debian: libmicrohttpd-dev)")
+  else()
+    message(STATUS "tnet-serve is not built: it needs libmicrohttpd 0.9.75 or newer (Debian: libmicrohttpd-dev)")
+  endif()
+endif()
