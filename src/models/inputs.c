@@ -31,7 +31,7 @@ static const char *const form_words[] = {"log", "tensornet", NULL};
 
 static const tn_field input_fields[] = {
     TN_FIELD_TREE(input_opts, embed, "~", "slots whose vectors stand side by side: all, or a list"),
-    TN_FIELD_TREE(input_opts, numeric, "~", "numeric columns: all"),
+    TN_FIELD_TREE(input_opts, numeric, "~", "numbers and vectors side by side: all, or a list"),
     TN_FIELD_TREE(input_opts, cvm, "~",
                   "slots whose rows' counts stand side by side: all, or a list"),
     TN_FIELD_CHOICE(input_opts, form, "log", form_words,
@@ -224,6 +224,55 @@ static bool share_vectors(tn_model_input *in, const tn_model_inputs *all, tn_dia
     return false;
 }
 
+/* Adds the number of that name to an input, once. */
+static bool add_number(tn_model_input *in, uint32_t *item, const tn_tree *t, const tn_features *f,
+                       tn_diag *diag)
+{
+    const char *name = t->kind == TN_TREE_SCALAR ? t->text : "";
+    bool again = false;
+    uint32_t i = 0;
+    while (i < f->n_numbers && strcmp(f->number[i].name, name) != 0) {
+        i++;
+    }
+    for (uint32_t k = 0; k < in->n; k++) {
+        again = again || item[k] == i;
+    }
+    if (i == f->n_numbers || again) {
+        tn_diag_error(diag, &t->at,
+                      again ? "'%s' stands twice in input '%s'"
+                            : "there is no number or vector '%s' for input '%s'",
+                      name, in->name);
+        return false;
+    }
+    item[in->n++] = i;
+    return true;
+}
+
+/* Reads which numbers a numeric input takes. */
+static bool read_numbers(tn_model_input *in, const tn_tree *which, const tn_features *f,
+                         const tn_binder *b)
+{
+    const bool all = is_all(which);
+    uint32_t *item = TN_NEW_ARRAY(b->arena, uint32_t, f->n_numbers + tn_tree_count(which) + 1);
+    in->numeric = true;
+    in->item = item;
+    if (f->n_numbers == 0 || (!all && (which->kind != TN_TREE_LIST || which->first == NULL))) {
+        tn_diag_error(b->diag, &which->at,
+                      f->n_numbers == 0
+                          ? "there are no numeric columns ('as: value' or 'type: vector')"
+                          : "numeric inputs take 'all' or a list of numbers");
+        return false;
+    }
+    for (; all && in->n < f->n_numbers; in->n++) {
+        item[in->n] = in->n;
+    }
+    bool good = true;
+    for (const tn_tree *t = all ? NULL : which->first; t != NULL && good; t = t->next) {
+        good = add_number(in, item, t, f, b->diag);
+    }
+    return good;
+}
+
 static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_features *f,
                        const tn_binder *b)
 {
@@ -274,15 +323,7 @@ static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_feature
         return read_slots(in, o.embed, f, b) &&
                (o.field_dim == 0 || widen(in, o.field_dim, b->diag));
     }
-    if (!is_all(o.numeric) || f->n_numeric == 0) {
-        tn_diag_error(b->diag, &o.numeric->at,
-                      f->n_numeric == 0 ? "there are no numeric columns ('as: value')"
-                                        : "numeric inputs take 'all'");
-        return false;
-    }
-    in->numeric = true;
-    in->n = f->n_numeric;
-    return true;
+    return read_numbers(in, o.numeric, f, b);
 }
 
 const tn_model_inputs *tn_inputs_read(const tn_tree *list, const tn_features *features,
@@ -398,7 +439,10 @@ tn_pool tn_input_pool(const tn_model_input *in, const tn_model_slot *slot)
 
 uint64_t tn_input_cols(const tn_model_input *in, const tn_features *f)
 {
-    uint64_t cols = in->numeric ? in->n : 0;
+    uint64_t cols = 0;
+    for (uint32_t k = 0; in->numeric && k < in->n; k++) {
+        cols += f->number[in->item[k]].cols;
+    }
     for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
         const tn_model_slot *slot = &f->slot[in->item[k]];
         cols += (uint64_t)(in->dim != 0 ? in->dim : slot->dim) *

@@ -48,37 +48,69 @@ static const char *dotted(char out[INPUT_NAME_MAX], const char *a, const char *b
     return out;
 }
 
-/* Numeric columns in order; runs of them with a running zscore pass through its operator. */
-static tn_node *numeric_node(const builder *b, const char *input)
+/* A running zscore of columns that begin with those of `number`; `x` where it has none. */
+static tn_node *scale_numbers(const builder *b, const char *input, const tn_model_number *number,
+                              tn_node *x)
+{
+    tn_graph *g = b->net->g;
+    char name[INPUT_NAME_MAX];
+    if (number->zscore_freeze == 0) {
+        return x;
+    }
+    tn_node *sums = tn_running(g, b->net->params, dotted(name, input, number->name, ".sums"),
+                               (tn_shape){6, x->shape.cols}, 0);
+    return tn_apply(g, &tn_op_zscore, dotted(name, input, number->name, ".zscore"), TN_IN(x, sums),
+                    &(tn_zscore_attr){(double)number->zscore_freeze});
+}
+
+/* The numbers that a list names, side by side: each is an input of the graph by itself. */
+static tn_node *some_numbers(const builder *b, const char *input, const tn_model_input *of)
 {
     const tn_features *f = b->source->features;
     tn_graph *g = b->net->g;
-    tn_node *all = tn_apply(g, &tn_op_numeric, input, NULL, 0, &(tn_numeric_attr){f->n_numeric});
-    tn_node **part = TN_NEW_ARRAY(b->binder->arena, tn_node *, f->n_numeric);
+    tn_node **part = TN_NEW_ARRAY(b->binder->arena, tn_node *, of->n);
+    char name[INPUT_NAME_MAX];
+    for (uint32_t k = 0; k < of->n; k++) {
+        const tn_model_number *number = &f->number[of->item[k]];
+        const tn_numeric_attr attr = {number->cols, number->at, f->n_numeric};
+        part[k] =
+            tn_apply(g, &tn_op_numeric, of->n == 1 ? input : dotted(name, input, number->name, ""),
+                     NULL, 0, &attr);
+        part[k] = scale_numbers(b, input, number, part[k]);
+    }
+    return of->n == 1 ? part[0] : tn_apply(g, &tn_op_concat, input, part, of->n, NULL);
+}
+
+/* All numbers in order; runs of them with a running zscore pass through its operator. */
+static tn_node *numeric_node(const builder *b, const char *input, const tn_model_input *of)
+{
+    const tn_features *f = b->source->features;
+    tn_graph *g = b->net->g;
+    for (uint32_t k = 0; k < f->n_numbers; k++) {
+        if (k == of->n || of->item[k] != k) {
+            return some_numbers(b, input, of);
+        }
+    }
+    tn_node *all =
+        tn_apply(g, &tn_op_numeric, input, NULL, 0, &(tn_numeric_attr){.cols = f->n_numeric});
+    tn_node **part = TN_NEW_ARRAY(b->binder->arena, tn_node *, f->n_numbers);
     uint32_t n_parts = 0;
     bool scored = false;
-    for (uint32_t from = 0; from < f->n_numeric;) {
-        uint64_t freeze = f->zscore_freeze[from];
-        uint32_t to = from + 1;
-        while (to < f->n_numeric && f->zscore_freeze[to] == freeze) {
-            to++;
+    for (uint32_t from = 0, to; from < f->n_numbers; from = to) {
+        const tn_model_number *first = &f->number[from];
+        uint32_t cols = 0;
+        for (to = from; to < f->n_numbers && f->number[to].zscore_freeze == first->zscore_freeze;
+             to++) {
+            cols += f->number[to].cols;
         }
-        char name[INPUT_NAME_MAX];
         tn_node *x = all;
-        if (to - from < f->n_numeric) {
-            x = tn_apply(g, &tn_op_slice, dotted(name, input, f->numeric[from], ""), TN_IN(all),
-                         &(tn_slice_attr){from, to - from});
+        if (cols < f->n_numeric) {
+            char name[INPUT_NAME_MAX];
+            x = tn_apply(g, &tn_op_slice, dotted(name, input, first->name, ""), TN_IN(all),
+                         &(tn_slice_attr){first->at, cols});
         }
-        if (freeze != 0) {
-            tn_node *sums =
-                tn_running(g, b->net->params, dotted(name, input, f->numeric[from], ".sums"),
-                           (tn_shape){6, to - from}, 0);
-            x = tn_apply(g, &tn_op_zscore, dotted(name, input, f->numeric[from], ".zscore"),
-                         TN_IN(x, sums), &(tn_zscore_attr){(double)freeze});
-            scored = true;
-        }
-        part[n_parts++] = x;
-        from = to;
+        part[n_parts++] = scale_numbers(b, input, first, x);
+        scored = scored || first->zscore_freeze != 0;
     }
     if (!scored) {
         return all; /* unused slices are dropped by the graph's passes */
@@ -158,7 +190,7 @@ static bool add_inputs(builder *b)
         const tn_model_input *input = &b->source->inputs->input[i];
         char name[INPUT_NAME_MAX];
         (void)dotted(name, "in", input->name, "");
-        tn_node *node = input->numeric ? numeric_node(b, name) : embed_node(b, name, input);
+        tn_node *node = input->numeric ? numeric_node(b, name, input) : embed_node(b, name, input);
         if (!is_sound(b, input->name, input->at)) {
             return false;
         }

@@ -3,7 +3,7 @@
  *     inputs:
  *       wide: {embed: all, dim: 1}            [rows x slots]
  *       deep: {embed: all}                    [rows x slots*dim]
- *       num:  {numeric: all}
+ *       num:  {numeric: all}                  or a list: [price, title_vector]
  *       cvm:  {cvm: all}                      [rows x slots*2]
  *       clicks: {sequence: clicks, vectors: deep}   [positions x slots*dim]
  *     layers:
@@ -65,14 +65,21 @@ typedef struct tn_model_sequence {
     uint32_t max_len;
 } tn_model_sequence;
 
+/* A slot that is a number, or a vector of them. */
+typedef struct tn_model_number {
+    const char *name;
+    uint32_t at, cols;      /* columns of the numeric input */
+    uint64_t zscore_freeze; /* rows of a running zscore; 0: none */
+} tn_model_number;
+
 typedef struct tn_features {
     uint32_t n_slots;
     const tn_model_slot *slot;
     uint32_t n_sequences;
     const tn_model_sequence *sequence;
-    uint32_t n_numeric;
-    const char *const *numeric;    /* names of the numeric columns */
-    const uint64_t *zscore_freeze; /* per numeric column: rows of a running zscore; 0: none */
+    uint32_t n_numeric; /* columns of numbers */
+    uint32_t n_numbers;
+    const tn_model_number *number; /* the slots that have these columns, in order */
     uint32_t n_groups;
     const tn_share_group *group; /* record is not set */
     const uint32_t *group_class; /* groups of one class may share a record (equal optimizers) */
@@ -86,8 +93,8 @@ typedef struct tn_model_input {
     bool numeric;
     bool cvm;             /* counts are its input; at most one input of a model has them */
     bool raw_show;        /* counts are in TensorNet's form */
-    uint32_t n;           /* slots, or numeric columns */
-    const uint32_t *item; /* indexes into features->slot, or ->numeric */
+    uint32_t n;           /* slots, or numbers */
+    const uint32_t *item; /* indexes into features->slot, or ->number */
     uint32_t dim;         /* 0: each slot's own */
     const tn_tree *init;
     const char *segment; /* the segment of its rows; its name, or another input's */

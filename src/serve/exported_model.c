@@ -235,7 +235,8 @@ static tn_status add_inputs(tn_graph *g, const tn_exported_model *b, tn_error *e
         const size_t slots = in->numeric ? 0 : tn_embed_bytes(in->slot, in->n);
         TN_TRY(tn_graph_reserve(g, 1, 1, slots + strlen(in->name) + INPUT_BYTES, err));
         if (in->numeric) {
-            (void)tn_apply(g, &tn_op_numeric, in->name, NULL, 0, &(tn_numeric_attr){in->cols});
+            (void)tn_apply(g, &tn_op_numeric, in->name, NULL, 0,
+                           &(tn_numeric_attr){in->cols, in->first, b->schema->n_numeric});
         } else if (in->max_len > 0) {
             (void)tn_embed_sequence(g, in->name, in->slot, in->n, in->max_len);
         } else {

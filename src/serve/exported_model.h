@@ -34,7 +34,8 @@ typedef struct tn_exported_input {
     const char *name;
     bool numeric;
     uint32_t cols;
-    uint32_t n; /* slots */
+    uint32_t first; /* column of all numbers that it begins with */
+    uint32_t n;     /* slots */
     const tn_embed_slot *slot;
     uint32_t max_len; /* a row for each position of the slots' lists; 0: pooled */
 } tn_exported_input;

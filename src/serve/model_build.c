@@ -313,7 +313,8 @@ static tn_status read_inputs(reading *r)
     for (; b->n_inputs < m->n_inputs; b->n_inputs++) {
         const tn_model_json_input *in = &m->input[b->n_inputs];
         tn_exported_input *out = &b->input[b->n_inputs];
-        *out = (tn_exported_input){.name = in->name, .numeric = !in->embeds, .cols = in->cols};
+        *out = (tn_exported_input){
+            .name = in->name, .numeric = !in->embeds, .cols = in->cols, .first = in->first};
         for (uint32_t i = 0; i < b->n_inputs; i++) {
             if (strcmp(b->input[i].name, in->name) == 0) {
                 return bad(r, "two inputs are called", in->name);
@@ -321,8 +322,9 @@ static tn_status read_inputs(reading *r)
         }
         if (in->embeds) {
             TN_TRY(read_embed(r, in, out));
-        } else if (in->cols != b->schema->n_numeric) {
-            return bad(r, "another number of columns than 'numeric' in input", in->name);
+        } else if (in->first > b->schema->n_numeric ||
+                   in->cols > b->schema->n_numeric - in->first) {
+            return bad(r, "columns that 'numeric' has not in input", in->name);
         }
     }
     return TN_OK;

@@ -18,6 +18,7 @@ static const tn_doc_row columns_rows[] = {
 static const tn_doc_row input_rows[] = {
     TN_DOC_STR(tn_model_json_input, name, "name"),
     TN_DOC_U32(tn_model_json_input, cols, 1, COLS_MAX, "cols"),
+    TN_DOC_U32(tn_model_json_input, first, 1, COLS_MAX, "first", TN_DOC_MAY_MISS),
     TN_DOC_MARK(tn_model_json_input, mean, "mean", "pool"),
     TN_DOC_STR(tn_model_json_input, segment, "segment", TN_DOC_MAY_MISS),
     TN_DOC_U32(tn_model_json_input, max_len, 1, POSITIONS_MAX, "positions", TN_DOC_MAY_MISS),

@@ -22,7 +22,8 @@ typedef struct tn_model_json_input {
     const char *name;
     uint32_t cols;
     bool mean;           /* it takes the mean, whatever its slots do */
-    bool embeds;         /* else it is that of numbers */
+    bool embeds;         /* else it is that of numbers: */
+    uint32_t first;      /* its first column among theirs */
     const char *segment; /* segment of its rows; NULL: its name without "in." */
     uint32_t max_len;    /* a row for each position of lists of at most so many values; 0: pooled */
     uint32_t n;

@@ -296,14 +296,17 @@ static int refused(const tn_slot_spec *spec, tn_bytes token, tn_fault fault, tne
     return result(status, &e, err);
 }
 
-static int uneven(const tnet_scorer *scorer, tnet_error *err)
+/* Fails for the rule that tn_rows_end has found broken. */
+static int broken(const tnet_scorer *scorer, const tn_slot_spec *spec, tn_fault fault,
+                  tnet_error *err)
 {
     tn_error e = {0};
     tn_text why = {0};
-    tn_rows_explain_uneven(scorer->at, &why);
-    tn_status status = tn_fail(&e, TN_E_DATA, "%s", tn_text_str(&why));
+    tn_rows_explain(scorer->at, spec, fault, &why);
+    const int code = why.size > 0 ? result(tn_fail(&e, TN_E_DATA, "%s", tn_text_str(&why)), &e, err)
+                                  : refused(spec, nothing, fault, err);
     tn_text_done(&why);
-    return result(status, &e, err);
+    return code;
 }
 
 /* Notes which crosses all rows have in common: those whose slots they all have. */
@@ -330,7 +333,7 @@ int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
     scorer->rows->common = scorer->shared->n > 0 ? scorer->shared : NULL;
     scorer->rows->common_slot = scorer->field_shared + scorer->exported->schema->n_specs;
     const tn_fault fault = tn_rows_end(scorer->at, &spec);
-    int code = fault == TN_FAULT_UNEVEN ? uneven(scorer, err) : refused(spec, nothing, fault, err);
+    const int code = broken(scorer, spec, fault, err);
     scorer->open = code != TNET_OK;
     if (code == TNET_OK && scorer->at == scorer->shared) {
         note_shared_crosses(scorer);
@@ -345,7 +348,11 @@ static void note_shared(tnet_scorer *s, int field)
     const tn_schema *schema = s->exported->schema;
     bool *slot = s->field_shared + schema->n_specs;
     s->field_shared[field] = true;
-    slot[spec->slot != TN_NOWHERE ? spec->slot : schema->n_slots + spec->numeric] = true;
+    if (spec->slot != TN_NOWHERE) {
+        slot[spec->slot] = true;
+    } else {
+        memset(slot + schema->n_slots + spec->numeric, true, tn_spec_cols(spec));
+    }
 }
 
 /* Returns the field of an open row, with room for one more value. */
@@ -437,7 +444,7 @@ int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *er
         return usage(err, "the field takes ids, not a number");
     }
     uint32_t *last = &scorer->numbered[field];
-    bool again = *last == scorer->n_begun;
+    const bool again = spec->width == 0 && *last == scorer->n_begun;
     tn_fault fault = again ? TN_FAULT_TWO_VALUES : add_number(scorer->at, spec, value);
     *last = fault == TN_FAULT_NONE ? scorer->n_begun : *last;
     return refused(spec, nothing, fault, err);

@@ -149,8 +149,8 @@ TNET_API int tnet_add_text(tnet_scorer *scorer, int field, const char *text, siz
                            tnet_error *err);
 
 /* Adds a raw number of a field that takes one (tnet_field_is_number): log, zscore, buckets and the
- * like are applied here. A second one in a row is TNET_E_DATA; where the data have lists of
- * numbers, all of them are texts. */
+ * like are applied here. A second one in a row is TNET_E_DATA, unless the field is a vector, which
+ * takes its numbers one by one; where the data have lists of numbers, all of them are texts. */
 TNET_API int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *err);
 
 /* Scores all rows: logits[tnet_row_count] and probabilities of a click, calibrated when the export

@@ -69,7 +69,7 @@ function draw_data() {
     some(columns && loss != "pairwise" ? 10 : 0, "data", "label: " pick("{column:~label,~threshold:~0.5} {column:~label,~values:~{\"1\":~1,~\"0\":~0}}"))
     gsub(/~/, " ", sections["data"])
     if (format == "csv") some(10, "data", "quote: multiline")
-    if (format == "csv" && chance(15)) put("data", "columns: [label, u, n, h, w, x, y, t, tw, s, d, a, b, c, wt, g, rid, buy]")
+    if (format == "csv" && chance(15)) put("data", "columns: [label, u, n, h, w, x, y, t, tw, s, d, a, b, c, wt, g, rid, buy, v]")
     if (columns && format != "tfrecord") some(15, "data", "null: [\"\", \"north\"]")
     if (format == "vw") put("data", "unknown_field: ignore") # "no slot takes namespace"
     if (format ~ /^(libsvm|libffm)$/) some(30, "data", "unknown_field: ignore")
@@ -433,6 +433,13 @@ function draw_more(   what, keys, k, all, share) {
     }
     if (what == "pairs") another_model(pick("xdeepfm fibinet onn autoint afm edcn fcn dcnmix"))
 }
+# A vector beside the numbers, in models that read them.
+function draw_vector() {
+    if (!columns || begins != "none" || !chance(20)) return
+    if (model !~ /^(widedeep|deepfm|dcn|dcnv2|gdcn|ipnn|dlrm|deepcrossing|finalmlp|finalnet|masknet|xdeepfm|fibinet|onn|autoint|fcn|dcnmix|din|bst|shared|mmoe|ple|esmm)$/) return
+    slots[n_slots++] = "{name: v, type: vector, dim: 3" (chance(30) ? ", transform: " pick("log zscore") : "") (chance(20) ? ", absent: 0.5" : "") "}"
+    vector = 1
+}
 function another_model(type) {
     model = type
     sections["model"] = "type: " model
@@ -467,7 +474,7 @@ function write_source(   k) {
         source = "name: u, field: 0;name: a, field: 1;name: b, field: 2;name: x, type: float, field: 3;name: t, values: tw, field: 4"
     else
         # What a slot reads as a number vw must hold as one.
-        source = "name: u;name: n, type: int" (format == "vw" && number["n"] ? ", as: value" : "") ";name: h, type: hex;name: w, type: str;name: x, type: float;name: y, type: float;name: t, values: tw;name: s, type: str;name: d, type: int, transform: hour" (sections["tasks"] != "" ? ";name: buy, as: value, type: int" : "")
+        source = "name: u;name: n, type: int" (format == "vw" && number["n"] ? ", as: value" : "") ";name: h, type: hex;name: w, type: str;name: x, type: float;name: y, type: float;name: t, values: tw;name: s, type: str;name: d, type: int, transform: hour" (sections["tasks"] != "" ? ";name: buy, as: value, type: int" : "") (vector ? ";name: v, type: vector, dim: 3" : "")
     n = split(source, list, ";")
     for (k = 1; k <= n; k++) print "  - {" list[k] "}" >(out "/source.yaml")
 }
@@ -487,6 +494,7 @@ BEGIN {
     draw_outputs()
     draw_blows()
     draw_more()
+    draw_vector()
     put("run", "name: run, dir: a")
     print "# seed " seed ", index " place >(out "/c.yaml")
     section("run"); section("data")

@@ -11,7 +11,7 @@ function often_small(n) { return int(n * share() * share()) }
 BEGIN {
     state = 20261101
     split("red green blue north south east west up down left", words, " ")
-    print "label,u,n,h,w,x,y,t,tw,s,d,a,b,c,wt,g,rid,buy"
+    print "label,u,n,h,w,x,y,t,tw,s,d,a,b,c,wt,g,rid,buy,v"
     for (i = 0; i < rows; i++) {
         u = often_small(60)
         n = often_small(30) - 12
@@ -28,8 +28,9 @@ BEGIN {
         for (k = 1 + below(3); k > 0; k--) c = c (c == "" ? "" : "|") 2000 + often_small(30)
         z = (u % 7 - 3) * .5 + (w % 3 - 1) * .8 + (x - 5) * .1 + n % 5 * .2 - .5
         label = share() < 1 / (1 + exp(-z))
-        printf "%d,%d,%d,%x,%s,%g,%s,%s,%s,%s,261101%02d,%d,%d,%s,%g,%d,r%d,%d\n", label, u, n,
+        printf "%d,%d,%d,%x,%s,%g,%s,%s,%s,%s,261101%02d,%d,%d,%s,%g,%d,r%d,%d,%s\n", label, u, n,
             often_small(50) * 265443 + 1, words[w], x, y, t, tw, s, below(24), often_small(80), 1000 + often_small(50), c,
-            (1 + below(4)) / 2, int(i / 8), i, label && (u + w) % 3 == 0
+            (1 + below(4)) / 2, int(i / 8), i, label && (u + w) % 3 == 0,
+            i % 9 ? sprintf("%.3f|%.2f|%d", (u * 37 + i * 13) % 200 / 100 - 1, (w * 11 + n) % 7 / 4, i % 5 - 2) : ""
     }
 }

@@ -335,6 +335,49 @@ static void assert_refused(const char *config, bytes *b, const char *sentence)
     setup_close(&s);
 }
 
+TEST(lists_of_cells_make_a_vector)
+{
+    static const char *const names[] = {"label", "v"};
+    static const char slots[] =
+        "label: label}, slots: [{name: label, as: value, type: float, transform: identity}, "
+        "{name: v, type: vector, dim: 3, list: '|'}]}";
+    bytes b = {.rows = 0};
+    head(&b, 2, names);
+    begin(&b);
+    whole(&b, 1);
+    size_t at = begin_list(&b, 3);
+    real(&b, .5);
+    single(&b, -2.25F);
+    whole(&b, 7);
+    end_list(&b, at);
+    end(&b);
+    begin(&b);
+    whole(&b, 0);
+    none(&b);
+    end(&b);
+    begin(&b);
+    whole(&b, 0);
+    text(&b, "1|2|3");
+    end(&b);
+    assert_same(slots, &b, "label,v\n1,0.5|-2.25|7\n0,\n0,1|2|3\n");
+    tn_text dumped = {0};
+    char config[400];
+    (void)snprintf(config, sizeof config, "{data: {format: csv, %s", slots);
+    dump(config, &b, "memory:t", &dumped);
+    assert_non_null(strstr(tn_text_str(&dumped), " 1 0.5 -2.25 7"));
+    assert_non_null(strstr(tn_text_str(&dumped), " 0 0 0 0"));
+    tn_text_done(&dumped);
+    begin(&b);
+    whole(&b, 0);
+    at = begin_list(&b, 2);
+    real(&b, 1);
+    real(&b, 2);
+    end_list(&b, at);
+    end(&b);
+    assert_refused(config, &b, "row 3: error: 2 numbers in slot 'v', which is a vector of 3");
+    tn_text_done(&b.text);
+}
+
 TEST(a_fault_names_the_row_and_the_column)
 {
     static const char *const names[] = {"label", "x"};

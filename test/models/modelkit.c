@@ -23,12 +23,11 @@ void kit_init(kit *k, uint32_t slots, uint32_t dim, uint32_t numeric)
         slot[i] = (tn_model_slot){.name = name, .slot = i, .group = i, .dim = dim};
         group[i] = (tn_share_group){.name = name, .salt = tn_salt(name)};
     }
-    const char **names = TN_NEW_ARRAY(k->arena, const char *, numeric + 1);
-    uint64_t *freeze = TN_NEW_ARRAY(k->arena, uint64_t, numeric + 1);
+    tn_model_number *number = TN_NEW_ARRAY(k->arena, tn_model_number, numeric + 1);
     for (uint32_t i = 0; i < numeric; i++) {
         char *name = TN_NEW_ARRAY(k->arena, char, 16);
         (void)snprintf(name, 16, "n%u", i);
-        names[i] = name;
+        number[i] = (tn_model_number){.name = name, .at = i, .cols = 1};
     }
     tn_model_sequence *sequence = TN_NEW(k->arena, tn_model_sequence);
     uint32_t *item = TN_NEW_ARRAY(k->arena, uint32_t, 2);
@@ -40,8 +39,8 @@ void kit_init(kit *k, uint32_t slots, uint32_t dim, uint32_t numeric)
                                 .n_slots = slots,
                                 .slot = slot,
                                 .n_numeric = numeric,
-                                .numeric = names,
-                                .zscore_freeze = freeze,
+                                .n_numbers = numeric,
+                                .number = number,
                                 .n_groups = slots,
                                 .group = group,
                                 .group_class = class};

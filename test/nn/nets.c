@@ -39,7 +39,7 @@ tn_node *tn_test_net_input(tn_graph *g, const char *name)
         return embedding(g, name, &deep_segment);
     }
     return strcmp(name, "in.numeric") == 0
-               ? tn_apply(g, &tn_op_numeric, name, NULL, 0, &(tn_numeric_attr){NUMERIC})
+               ? tn_apply(g, &tn_op_numeric, name, NULL, 0, &(tn_numeric_attr){.cols = NUMERIC})
                : NULL;
 }
 

@@ -22,7 +22,7 @@ static net make_net(tn_reduction reduction)
 {
     net n = {.params = tn_params_new()};
     n.g = tn_graph_new(&(tn_graph_opts){.max_rows = ROWS, .train = true, .reduction = reduction});
-    tn_node *x = tn_apply(n.g, &tn_op_numeric, "x", NULL, 0, &(tn_numeric_attr){COLS});
+    tn_node *x = tn_apply(n.g, &tn_op_numeric, "x", NULL, 0, &(tn_numeric_attr){.cols = COLS});
     n.w = tn_param(n.g, n.params, "w", (tn_shape){COLS, 1}, (tn_init){.kind = TN_INIT_CONSTANT});
     tn_node *logit = tn_apply(n.g, &tn_op_matmul, "logit", TN_IN(x, n.w), NULL);
     tn_wanted wanted = {.logit = logit,

@@ -132,13 +132,33 @@ static tn_status write_slot(const tn_writer *w, const tn_write_column *column, t
     return TN_OK;
 }
 
+/* A number, or the list of a vector. */
+static tn_status write_numbers(const tn_writer *w, const tn_write_column *column,
+                               const tn_rows *rows, uint32_t row, tn_text *out, tn_error *err)
+{
+    const tn_slot_spec *spec = column->spec;
+    tn_bytes token = {0};
+    if (!tn_write_numeric(rows, row, spec->numeric, &token)) {
+        return TN_OK;
+    }
+    if (spec->width == 0) {
+        return put_token(w, column, column->name, &token, out, err);
+    }
+    tn_json_open_key(out, column->name, '[');
+    for (uint32_t k = 0; k < spec->width; k++) {
+        (void)tn_write_numeric(rows, row, spec->numeric + k, &token);
+        TN_TRY(put_token(w, column, NULL, &token, out, err));
+    }
+    tn_json_close(out, ']');
+    return TN_OK;
+}
+
 static tn_status write_column(const tn_writer *w, const tn_write_column *column, uint32_t row,
                               tn_write_walk *walk, tn_text *out, tn_error *err)
 {
     const tn_rows *rows = walk->rows;
     const tn_parsed_row *r = &rows->row[row];
     const tn_bytes id = {r->id.size > 0 ? rows->text + r->id.at : "", r->id.size, false};
-    tn_bytes token = {0};
     switch (column->source) {
     case WRITE_LABEL:
         tn_json_f32(out, column->name, r->label);
@@ -154,9 +174,7 @@ static tn_status write_column(const tn_writer *w, const tn_write_column *column,
     case WRITE_ID:
         return id.size > 0 ? put_token(w, column, column->name, &id, out, err) : TN_OK;
     case WRITE_NUMERIC:
-        return tn_write_numeric(rows, row, column->spec->numeric, &token)
-                   ? put_token(w, column, column->name, &token, out, err)
-                   : TN_OK;
+        return write_numbers(w, column, rows, row, out, err);
     case WRITE_SLOT:
     case WRITE_VALUES:
         return write_slot(w, column, walk, out, err);

@@ -469,6 +469,19 @@ static tn_status read_cells(cell_walk *w, tn_bytes in, tn_error *err)
                                     : TN_OK;
 }
 
+/* Ends a row. A message about a rule that the row breaks has the row's number. */
+static tn_status end_row(const cell_walk *w, tn_bytes record, tn_error *err)
+{
+    static const char mark[] = "error: ";
+    tn_error why = {0};
+    const tn_status status = tn_record_end(record, w->place, TN_OK, w->rows, &why);
+    const char *text = strstr(why.text, mark);
+    if (status == TN_OK || text == NULL) {
+        return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why.text);
+    }
+    return tn_fail(err, status, "%s: row %" PRIu64 ": %s", w->place->source, w->number, text);
+}
+
 static tn_status cells_parse(tn_bytes record, const tn_schema *schema,
                              const tn_record_location *place, tn_rows *rows, tn_error *err)
 {
@@ -478,7 +491,11 @@ static tn_status cells_parse(tn_bytes record, const tn_schema *schema,
     TN_TRY(tn_rows_begin(rows, record.size, err));
     tn_status status = read_cells(&w, in, err);
     status = status == TN_OK ? take_row(&w, err) : status;
-    return tn_record_end(record, place, status, rows, err);
+    if (status == TN_OK) {
+        return end_row(&w, record, err);
+    }
+    tn_rows_rollback(rows);
+    return status;
 }
 
 const tn_format tn_cells_format = {

@@ -134,6 +134,12 @@ void tn_format_check_slots(const tn_binder *b, const char *format, const tn_tabl
     const tn_format *found = format != NULL ? tn_format_find(format) : NULL;
     for (uint32_t i = 0; found != NULL && slots->tree != NULL && i < slots->n; i++) {
         check_options(b, "slots", true, found, slots->tree[i]);
+        const tn_slot_opts *o = (const tn_slot_opts *)slots->item + i;
+        if (found->pairs && o->type == TN_TYPE_VECTOR) {
+            tn_diag_error(b->diag, &slots->tree[i]->at,
+                          "slot '%s' is a vector, and records of format '%s' have none", o->name,
+                          format);
+        }
     }
 }
 
@@ -231,6 +237,7 @@ static const char *const fault_text[] = {
     [TN_FAULT_TWO_VALUES] = "a second value for a number",
     [TN_FAULT_DUPLICATE] = "a value stands twice in its slot",
     [TN_FAULT_UNEVEN] = "lists of one sequence have several lengths",
+    [TN_FAULT_WIDTH] = "a vector of another length",
     [TN_FAULT_DATE] =
         "expected a date: YYMMDDHH, unix seconds, or 2026-11-29 with or without a time",
     [TN_FAULT_BASE] = "index 0 with index_base 1",
@@ -392,7 +399,7 @@ void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, 
     char *out = err->text + used;
     const size_t room = sizeof err->text - used;
     const tn_label_rule *label = spec != NULL ? spec->label : NULL; /* the rule of a task's label */
-    if (spec != NULL && label == NULL && !spec->weighs &&
+    if (spec != NULL && label == NULL && !spec->weighs && spec->width == 0 &&
         (fault == TN_FAULT_ID || fault == TN_FAULT_ID_RANGE || fault == TN_FAULT_INT ||
          fault == TN_FAULT_INT_RANGE || (fault == TN_FAULT_FLOAT && spec->type == TN_SIGN_FLOAT) ||
          fault == TN_FAULT_NOT_FINITE)) {
@@ -413,18 +420,19 @@ tn_status tn_record_broken_rule(const tn_record_location *place, tn_bytes record
         return tn_fail(err, TN_E_MEMORY, "%s", fault_text[fault]);
     }
     TN_ASSERT(spec != NULL);
-    if (fault == TN_FAULT_UNEVEN) {
-        tn_text why = {0};
-        tn_rows_explain_uneven(rows, &why);
-        tn_status status = tn_record_location_fail(
-            place, record, NULL, err,
-            "%s\nhint: 'uneven: cut' of the sequence cuts them to the shortest", tn_text_str(&why));
-        tn_text_done(&why);
-        return status;
+    tn_text why = {0};
+    tn_rows_explain(rows, spec, fault, &why);
+    if (why.size == 0) {
+        tn_text_addf(&why, "%s in slot '%s'",
+                     fault == TN_FAULT_DUPLICATE ? "a value stands twice" : fault_text[fault],
+                     spec->name);
+    } else if (fault == TN_FAULT_UNEVEN) {
+        tn_text_adds(&why, "\nhint: 'uneven: cut' of the sequence cuts them to the shortest");
     }
-    return tn_record_location_fail(
-        place, record, NULL, err, "%s in slot '%s'",
-        fault == TN_FAULT_DUPLICATE ? "a value stands twice" : fault_text[fault], spec->name);
+    const tn_status status =
+        tn_record_location_fail(place, record, NULL, err, "%s", tn_text_str(&why));
+    tn_text_done(&why);
+    return status;
 }
 
 tn_status tn_record_end(tn_bytes record, const tn_record_location *place, tn_status status,

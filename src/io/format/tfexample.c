@@ -597,7 +597,7 @@ static tn_status take_row(const example *t, tn_error *err)
     }
     const tn_slot_spec *spec = NULL;
     tn_fault fault = tn_rows_end(t->rows, &spec);
-    if (fault == TN_FAULT_UNEVEN) {
+    if (fault == TN_FAULT_UNEVEN || fault == TN_FAULT_WIDTH) {
         return tn_record_broken_rule(t->place, t->record, t->rows, spec, fault, err);
     }
     return fault == TN_FAULT_NONE ? TN_OK

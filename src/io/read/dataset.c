@@ -92,7 +92,7 @@ static void copy_slots(tn_dataset *out, const tn_dataset *from, uint32_t flags, 
     for (uint32_t i = 0; i < s->n_specs; i++) {
         tn_slot_opts *o = slot_at(&out->slots, i);
         *o = *s->spec[i].opts;
-        if ((flags & TN_DATASET_SIGNS) != 0 && o->as == TN_AS_KEY) {
+        if ((flags & TN_DATASET_SIGNS) != 0 && tn_slot_as_of(o) == TN_AS_KEY) {
             o->type = TN_SIGN_ID;
             o->transform = NULL;
         }
@@ -198,8 +198,11 @@ static void describe_slot(const tn_slot_spec *spec, const tn_format *format, tn_
     const tn_slot_opts *o = spec->opts;
     add_option(out, "  - {", "name", spec->name);
     add_option(out, ", ", "column", o->column);
-    tn_text_addf(out, ", type: %s", tn_slot_type_words[spec->type]);
-    if (spec->as != TN_AS_KEY) {
+    tn_text_addf(out, ", type: %s",
+                 tn_slot_type_words[spec->width > 0 ? TN_TYPE_VECTOR : spec->type]);
+    if (spec->width > 0) {
+        tn_text_addf(out, ", dim: %u", spec->width);
+    } else if (spec->as != TN_AS_KEY) {
         tn_text_addf(out, ", as: %s", tn_slot_as_words[spec->as]);
     }
     if (!tn_tree_is_null(o->transform)) {

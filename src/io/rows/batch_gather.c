@@ -107,13 +107,14 @@ static tn_status gather_numeric(tn_batch_gather *g, const tn_batch *from, const 
                                 tn_error *err)
 {
     const uint32_t cols = from->n_numeric;
-    const uint32_t dealt =
-        what->spec != TN_NOWHERE ? g->schema->spec[what->spec].numeric : TN_NOWHERE;
+    const tn_slot_spec *dealt = what->spec != TN_NOWHERE ? &g->schema->spec[what->spec] : NULL;
+    const uint32_t first = dealt != NULL ? dealt->numeric : TN_NOWHERE;
+    const uint32_t end = first != TN_NOWHERE ? first + tn_spec_cols(dealt) : 0;
     TN_TRY(TN_RESERVE(g->batch.numeric, g->numeric_max, (size_t)what->n * cols, "numbers", err));
     for (uint32_t i = 0; i < what->n; i++) {
         for (uint32_t c = 0; c < cols; c++) {
             g->batch.numeric[(size_t)i * cols + c] =
-                from->numeric[(size_t)row_of(what, c == dealt, i) * cols + c];
+                from->numeric[(size_t)row_of(what, c >= first && c < end, i) * cols + c];
         }
     }
     return TN_OK;

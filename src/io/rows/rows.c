@@ -175,7 +175,7 @@ static bool has_grids(const tn_schema *schema)
     bool grids = !schema->ruled && schema->n_crosses == 0 && schema->n_slots > 0 &&
                  schema->n_specs <= TN_GRID_SLOTS;
     for (uint32_t i = 0; i < schema->n_specs; i++) {
-        grids = grids && schema->spec[i].as != TN_AS_WEIGHTED;
+        grids = grids && schema->spec[i].as != TN_AS_WEIGHTED && schema->spec[i].width == 0;
     }
     return grids;
 }
@@ -188,6 +188,7 @@ void tn_rows_free(tn_rows *rows)
     if (rows->private != NULL) {
         tn_free(rows->private->bare.grid);
         tn_free(rows->private->seen);
+        tn_free(rows->private->filled);
         tn_free(rows->private->count);
         tn_free(rows->private->skip);
         tn_free(rows->private->most);
@@ -226,6 +227,7 @@ tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_
     p->bare.grids = (keep & TN_ROWS_BARE) != 0 && has_grids(schema);
     p->marks = tn_delimiter_masks_find();
     if (TN_ALLOC(p->seen, schema->n_specs, "a block of rows", err) != TN_OK ||
+        TN_ALLOC(p->filled, schema->n_specs, "a block of rows", err) != TN_OK ||
         TN_ALLOC(p->count, (size_t)schema->n_slots + 1, "a block of rows", err) != TN_OK ||
         TN_ALLOC(p->skip, (size_t)schema->n_slots + 1, "a block of rows", err) != TN_OK ||
         TN_ALLOC(p->most, (size_t)schema->n_slots + 1, "a block of rows", err) != TN_OK) {
@@ -288,10 +290,13 @@ static bool reserve_numbers(tn_rows *rows)
     if (!tn_rows_grow(&rows->numeric, rows->n, 1, n * sizeof(float), &p->numeric_max)) {
         return false;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        rows->numeric[(size_t)rows->n * n + i] = rows->schema->numeric[i]->absent;
-        if (rows->numeric_token != NULL) {
-            rows->numeric_token[(size_t)rows->n * n + i] = (tn_token){0, TN_TOKEN_NONE};
+    for (uint32_t i = 0, k = 0; i < n; k++) {
+        const tn_slot_spec *spec = rows->schema->numeric[k];
+        for (const uint32_t end = i + tn_spec_cols(spec); i < end; i++) {
+            rows->numeric[(size_t)rows->n * n + i] = spec->absent;
+            if (rows->numeric_token != NULL) {
+                rows->numeric_token[(size_t)rows->n * n + i] = (tn_token){0, TN_TOKEN_NONE};
+            }
         }
     }
     return true;
@@ -515,8 +520,29 @@ static void fill_absent(tn_rows *rows)
     }
 }
 
+/* Whether each vector that the row gives is as long as its slot says. */
+static tn_fault check_vectors(const tn_rows *rows, const tn_slot_spec **at)
+{
+    const struct rows_private *p = rows->private;
+    for (uint32_t i = 0; i < rows->schema->n_numbers; i++) {
+        const tn_slot_spec *spec = rows->schema->numeric[i];
+        const size_t k = (size_t)(spec - rows->schema->spec);
+        if (spec->width > 0 && p->seen[k] == p->serial && p->filled[k] != spec->width) {
+            *at = spec;
+            return TN_FAULT_WIDTH;
+        }
+    }
+    return TN_FAULT_NONE;
+}
+
 tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec)
 {
+    if (rows->schema->vectors) {
+        const tn_fault fault = check_vectors(rows, spec);
+        if (fault != TN_FAULT_NONE) {
+            return fault;
+        }
+    }
     if (rows->schema->ruled) {
         tn_fault fault = find_duplicates(rows, spec);
         fault = fault == TN_FAULT_NONE ? count_values(rows, spec) : fault;
@@ -534,14 +560,20 @@ tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec)
     return fault;
 }
 
-void tn_rows_explain_uneven(const tn_rows *rows, tn_text *out)
+void tn_rows_explain(const tn_rows *rows, const tn_slot_spec *spec, tn_fault fault, tn_text *out)
 {
     const struct rows_private *p = rows->private;
-    TN_ASSERT(p->uneven[0] != NULL && p->uneven[1] != NULL);
-    tn_text_addf(out,
-                 "the lists of sequence '%s' have several lengths: %u values of '%s', %u of '%s'",
-                 p->uneven[0]->sequence, p->count[p->uneven[0]->slot], p->uneven[0]->name,
-                 p->count[p->uneven[1]->slot], p->uneven[1]->name);
+    if (fault == TN_FAULT_WIDTH) {
+        const uint32_t n = p->filled[spec - rows->schema->spec];
+        tn_text_addf(out, "%u number%s in slot '%s', which is a vector of %u", n, n == 1 ? "" : "s",
+                     spec->name, spec->width);
+    } else if (fault == TN_FAULT_UNEVEN) {
+        TN_ASSERT(p->uneven[0] != NULL && p->uneven[1] != NULL);
+        tn_text_addf(
+            out, "the lists of sequence '%s' have several lengths: %u values of '%s', %u of '%s'",
+            p->uneven[0]->sequence, p->count[p->uneven[0]->slot], p->uneven[0]->name,
+            p->count[p->uneven[1]->slot], p->uneven[1]->name);
+    }
 }
 
 /* There is always room for an entry more than those that count: see grow_entries. */

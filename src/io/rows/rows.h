@@ -69,6 +69,7 @@ typedef enum tn_fault {
     TN_FAULT_DUPLICATE,  /* `duplicates: error` */
     TN_FAULT_SUM,        /* `duplicates: sum` beyond a float */
     TN_FAULT_UNEVEN,     /* lists of a sequence of several lengths: io/rows/list_lengths.h */
+    TN_FAULT_WIDTH,      /* a vector of another length */
     TN_FAULT_DATE,       /* no date, where the transform wants one */
     TN_FAULT_BASE,       /* index 0 with `index_base: 1` */
     TN_FAULT_MEMORY,
@@ -159,8 +160,9 @@ tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 /* Applies the rules of whole slots, adds crosses, and keeps the row; on a fault (*spec: whose) it
  * stays open. */
 tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec) TN_MUST_USE;
-/* After TN_FAULT_UNEVEN, before the row is taken back: says which slots have how many values. */
-void tn_rows_explain_uneven(const tn_rows *rows, tn_text *out);
+/* After TN_FAULT_UNEVEN or TN_FAULT_WIDTH of `spec`, before the row is taken back: says which slots
+ * have how many values. Any other fault: appends nothing. */
+void tn_rows_explain(const tn_rows *rows, const tn_slot_spec *spec, tn_fault fault, tn_text *out);
 void tn_rows_rollback(tn_rows *rows);
 
 /* Bare rows: a grid of keys, without entries; half as large, and a batch is made of many rows at

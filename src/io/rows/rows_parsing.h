@@ -50,6 +50,7 @@ struct rows_private {
     uint32_t text_first;           /* begin of the text of the open row */
     uint32_t serial;               /* number of the open row; never 0 */
     uint32_t *seen;                /* n_specs: serial of the last row that gave this number */
+    uint32_t *filled;              /* n_specs: numbers of a vector that it gave then */
     uint32_t *count;               /* n_slots: values in the open row */
     uint32_t *skip;                /* n_slots: values that leave at the front */
     uint32_t *most;                /* n_slots: values that stay */

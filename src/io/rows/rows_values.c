@@ -174,14 +174,30 @@ static inline tn_fault add_key(tn_rows *rows, const tn_slot_spec *spec, uint64_t
     return TN_FAULT_NONE;
 }
 
-/* A number of the input, or beside the row. */
-static tn_fault put_number(tn_rows *rows, const tn_slot_spec *spec, float value, source from)
+/* A number of the input, or beside the row; of a vector the one in place `k`. */
+static tn_fault put_number(tn_rows *rows, const tn_slot_spec *spec, uint32_t k, float value,
+                           source from)
 {
-    const size_t at = (size_t)rows->n * tn_schema_numbers(rows->schema) + spec->numeric;
+    const size_t at = (size_t)rows->n * tn_schema_numbers(rows->schema) + spec->numeric + k;
     rows->numeric[at] = value;
     const bool kept = rows->numeric_token == NULL ||
                       tn_rows_add_text(rows, from.text, from.size, &rows->numeric_token[at]);
     return kept ? TN_FAULT_NONE : TN_FAULT_MEMORY;
+}
+
+/* The next number of a vector, whose length is looked at when the row ends. */
+static tn_fault add_to_vector(tn_rows *rows, const tn_slot_spec *spec, double v, source from)
+{
+    struct rows_private *p = rows->private;
+    const size_t i = (size_t)(spec - rows->schema->spec);
+    const uint32_t k = p->seen[i] == p->serial ? p->filled[i] : 0;
+    const float value = tn_transform_value(&spec->transform, v);
+    p->seen[i] = p->serial;
+    p->filled[i] = k + 1;
+    if (!isfinite(value)) {
+        return TN_FAULT_FLOAT_RANGE;
+    }
+    return k < spec->width ? put_number(rows, spec, k, value, from) : TN_FAULT_NONE;
 }
 
 /* A finite number of a slot that wants one. */
@@ -197,6 +213,9 @@ static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double v, so
             rows->real[n] = v;
         }
         return fault;
+    }
+    if (spec->width > 0) {
+        return add_to_vector(rows, spec, v, from);
     }
     uint32_t *seen = &rows->private->seen[spec - rows->schema->spec];
     if (*seen == rows->private->serial) {
@@ -216,7 +235,7 @@ static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double v, so
     if (spec->as == TN_AS_WEIGHTED) {
         return fabsf(value) <= TN_X_MAX ? add_key(rows, spec, 0, value, from) : TN_FAULT_X_RANGE;
     }
-    return put_number(rows, spec, value, from);
+    return put_number(rows, spec, 0, value, from);
 }
 
 /* The label of a task that is one of some texts. */
@@ -232,7 +251,7 @@ static tn_fault take_label_text(tn_rows *rows, const tn_slot_spec *spec, source 
     const bool good = tn_label_of_text(spec->label, from.text, from.size, &value) ||
                       (rows->schema->frame_words && !plain.failed && plain.size > 0 &&
                        tn_label_of_text(spec->label, plain.data, plain.size, &value));
-    return good ? put_number(rows, spec, value, from) : TN_FAULT_LABEL;
+    return good ? put_number(rows, spec, 0, value, from) : TN_FAULT_LABEL;
 }
 
 static tn_fault not_read(tn_numeral how, tn_fault none, tn_fault range)
@@ -350,7 +369,7 @@ static tn_fault take_real(tn_rows *rows, const tn_slot_spec *spec, float x, sour
         return take_label_text(rows, spec, from);
     }
     const tn_fault fault = take_float(rows, spec, from);
-    return fault == TN_FAULT_FLOAT || fault == TN_FAULT_NOT_FINITE
+    return (fault == TN_FAULT_FLOAT || fault == TN_FAULT_NOT_FINITE) && spec->width == 0
                ? take_frame_word(rows, spec, x, from, fault)
                : fault;
 }

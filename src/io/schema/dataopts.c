@@ -11,7 +11,7 @@ static const char *const headers[] = {"auto", "true", "false", NULL};
 const char *const tn_quote_words[] = {"auto", "none", "line", "multiline", NULL};
 static const char *const short_rows[] = {"error", "pad", NULL};
 static const char *const unknown_fields[] = {"error", "ignore", NULL};
-const char *const tn_slot_type_words[] = {"id", "int", "hex", "str", "float", NULL};
+const char *const tn_slot_type_words[] = {"id", "int", "hex", "str", "float", "vector", NULL};
 const char *const tn_slot_as_words[] = {"key", "value", "weighted", NULL};
 const char *const tn_keep_words[] = {"first", "last", NULL};
 const char *const tn_uneven_words[] = {"error", "cut", NULL};
@@ -131,7 +131,8 @@ const tn_field tn_slot_fields[] = {
     TN_FIELD_STR(tn_slot_opts, name, NULL, "name of the slot; part of its keys unless shared",
                  MODEL),
     TN_FIELD_STR(tn_slot_opts, column, "~", "column or feature it reads; default: its name", PLACE),
-    TN_FIELD_CHOICE(tn_slot_opts, type, "id", tn_slot_type_words, "what its values are", KEY),
+    TN_FIELD_CHOICE(tn_slot_opts, type, "id", tn_slot_type_words,
+                    "what its values are; vector: a list of dim numbers, which are an input", KEY),
     TN_FIELD_STRS(
         tn_slot_opts, cross, "~",
         "two to four slots: it has a key for each combination of their keys, and reads no "
@@ -172,7 +173,8 @@ const tn_field tn_slot_fields[] = {
                  PLACE),
     TN_FIELD_F64S(tn_slot_opts, range, "~", 0, 18446744073709551615.0,
                   "libsvm, libfm, crb: [a, b), the indices it takes", PLACE),
-    TN_FIELD_U32(tn_slot_opts, dim, "~", 1, TN_DIM_MAX, "", "width of its vectors", MODEL),
+    TN_FIELD_U32(tn_slot_opts, dim, "~", 1, TN_DIM_MAX, "",
+                 "width of its vectors, or of a vector that it is", MODEL),
     TN_FIELD_TREE_ONE(tn_slot_opts, pool, "~", "how its vectors are pooled", MODEL),
     TN_FIELD_CHOICE(tn_slot_opts, missing, "~", missings,
                     "a key without a row outside training: left out (zero), or as it would begin; "

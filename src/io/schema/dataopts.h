@@ -137,6 +137,9 @@ typedef struct tn_slot_opts {
     tn_strs uses;
 } tn_slot_opts;
 
+/* How a slot is read (tn_slot_as): a vector is numbers. */
+uint32_t tn_slot_as_of(const tn_slot_opts *slot);
+
 /* The words of choices, in the order of their numbers, then NULL. */
 extern const char *const tn_quote_words[];
 extern const char *const tn_slot_type_words[];

@@ -148,7 +148,10 @@ static void place_spec(making *m, tn_slot_spec *spec, const tn_slot_opts *o)
     tn_schema *s = m->s;
     if (spec->as == TN_AS_VALUE) {
         spec->slot = TN_NOWHERE;
-        spec->numeric = s->n_numeric++;
+        spec->numeric = s->n_numeric;
+        s->n_numeric += tn_spec_cols(spec);
+        s->n_numbers++;
+        s->vectors = s->vectors || spec->width > 0;
         spec->group = UINT16_MAX;
         return;
     }
@@ -160,7 +163,7 @@ static void place_spec(making *m, tn_slot_spec *spec, const tn_slot_opts *o)
 
 static tn_fast_path fast_path_of(const tn_slot_spec *spec)
 {
-    if (spec->list != 0 || spec->values != NULL) {
+    if (spec->list != 0 || spec->values != NULL || spec->width > 0) {
         return TN_FAST_PATH_NONE;
     }
     if (spec->as == TN_AS_KEY && spec->type == TN_SIGN_INT && !spec->drop_zero &&
@@ -184,6 +187,39 @@ static void usual_transform(tn_transform *t, tn_slot_as as, tn_sign_type type)
     } else if (as == TN_AS_VALUE) {
         *t = (tn_transform){
             .kind = TN_TRANSFORM_ZSCORE, .a = (double)NAN, .freeze_rows = TN_ZSCORE_FREEZE_ROWS};
+    }
+}
+
+uint32_t tn_slot_as_of(const tn_slot_opts *slot)
+{
+    return slot->type == TN_TYPE_VECTOR ? (uint32_t)TN_AS_VALUE : slot->as;
+}
+
+/* Makes a spec one of a vector, where its options say so. */
+static void make_vector(const making *m, tn_slot_spec *spec, const tn_slot_opts *o,
+                        const tn_origin *at)
+{
+    if (o->type != TN_TYPE_VECTOR) {
+        return;
+    }
+    const char *format = m->s->data->format;
+    const char *list = o->list != NULL ? o->list : m->s->data->list;
+    spec->width = o->dim != TN_UNSET_U32 ? o->dim : 0;
+    if (spec->width == 0 || o->as == TN_AS_WEIGHTED || o->values != NULL) {
+        tn_diag_error(m->b->diag, at, "slot '%s' is a vector: it %s", o->name,
+                      spec->width == 0 ? "needs 'dim', how many numbers it has"
+                                       : "has neither 'as: weighted' nor 'values'");
+    } else if (list == NULL && (strcmp(format, "csv") == 0 || strcmp(format, "tsv") == 0)) {
+        tn_diag_error(m->b->diag, at,
+                      "slot '%s' is a vector: in format '%s' it needs 'list', the byte between its "
+                      "numbers",
+                      o->name, format);
+    } else if (spec->width > TN_COLUMNS_MAX - m->s->n_numeric) {
+        tn_diag_error(m->b->diag, at,
+                      "slot '%s' is a vector, with which numbers have more than %d "
+                      "columns",
+                      o->name, TN_COLUMNS_MAX);
+        spec->width = 1;
     }
 }
 
@@ -214,8 +250,8 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
     *spec = (tn_slot_spec){
         .name = o->name,
         .column = o->column != NULL ? o->column : o->name,
-        .type = (tn_sign_type)o->type,
-        .as = (tn_slot_as)o->as,
+        .type = o->type == TN_TYPE_VECTOR ? TN_SIGN_FLOAT : (tn_sign_type)o->type,
+        .as = (tn_slot_as)tn_slot_as_of(o),
         .values = o->values,
         .max_len = o->max_len,
         .keep_last = o->keep == TN_KEEP_LAST,
@@ -232,7 +268,8 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
         check_name(m, at, "share group", o->share);
     }
     (void)tn_transform_read(&spec->transform, o->transform, m->b);
-    if (tn_tree_is_null(o->transform)) {
+    make_vector(m, spec, o, at);
+    if (tn_tree_is_null(o->transform) && o->type != TN_TYPE_VECTOR) {
         usual_transform(&spec->transform, spec->as, spec->type);
     }
     const bool is_number = spec->as != TN_AS_KEY || spec->transform.kind == TN_TRANSFORM_BUCKETS;
@@ -245,7 +282,7 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
     }
     check_sequence(m, spec, o, at);
     const char *list = o->list != NULL ? o->list : m->s->data->list;
-    spec->list = one_byte(m, at, "list", spec->as == TN_AS_KEY ? list : NULL);
+    spec->list = one_byte(m, at, "list", spec->as == TN_AS_KEY || spec->width > 0 ? list : NULL);
     read_absent(m, spec, o->absent);
     read_range(m, spec, o, at);
     spec->ruled =
@@ -479,6 +516,7 @@ static void make_specs(making *m, const tn_tables *slots)
     make_all(m, slots);
     const tn_slot_spec **slot = TN_NEW_ARRAY(arena, const tn_slot_spec *, n + 1);
     const tn_slot_spec **numeric = TN_NEW_ARRAY(arena, const tn_slot_spec *, n + 1);
+    uint32_t n_numbers = 0;
     s->quick_fields = !s->data->trim && s->empty_is_null;
     s->quick_features = true;
     for (uint32_t i = s->n_specs; i < n; i++) {
@@ -489,7 +527,7 @@ static void make_specs(making *m, const tn_tables *slots)
         if (spec->slot != TN_NOWHERE) {
             slot[spec->slot] = spec;
         } else {
-            numeric[spec->numeric] = spec;
+            numeric[n_numbers++] = spec;
         }
         if (s->data->group != NULL && spec->as == TN_AS_KEY &&
             strcmp(spec->column, s->data->group) == 0) {

@@ -34,6 +34,8 @@ typedef enum tn_sign_type {
     TN_SIGN_STR,
     TN_SIGN_FLOAT
 } tn_sign_type;
+/* The last word of tn_slot_opts.type: a list of TN_SIGN_FLOAT. */
+enum { TN_TYPE_VECTOR = TN_SIGN_FLOAT + 1 };
 /* The fast path of parsers for a slot that takes one value, where nothing but its type is left to
  * decide. */
 typedef enum tn_fast_path {
@@ -56,6 +58,7 @@ typedef struct tn_slot_spec {
     tn_transform transform;
     uint32_t slot;    /* place among the slots of a batch; TN_NOWHERE when `as: value` */
     uint32_t numeric; /* place among the numeric columns; TN_NOWHERE otherwise */
+    uint32_t width;   /* a vector: columns from that place on; 0: it is none */
     uint16_t group;   /* index into tn_schema.group */
     uint64_t salt;
     char list;          /* separator of several values; 0: none */
@@ -85,6 +88,12 @@ typedef struct tn_slot_spec {
 static inline bool tn_spec_is_number(const tn_slot_spec *spec)
 {
     return spec->as != TN_AS_KEY || spec->transform.kind != TN_TRANSFORM_IDENTITY;
+}
+
+/* Columns of a slot that is a number or a vector. */
+static inline uint32_t tn_spec_cols(const tn_slot_spec *spec)
+{
+    return spec->width > 0 ? spec->width : 1;
 }
 
 /* Slots whose lists have one length in each row (io/rows/list_lengths.h). */
@@ -146,7 +155,9 @@ typedef struct tn_schema {
     const tn_slot_spec *const *slot;
     uint32_t n_numeric; /* columns of the numeric input */
     uint32_t n_aside;   /* numbers beside the row, after these (base/keys/tasks.h) */
-    const tn_slot_spec *const *numeric; /* n_numeric + n_aside */
+    uint32_t n_numbers; /* slots that have these columns: one each, a vector several */
+    bool vectors;       /* some are vectors */
+    const tn_slot_spec *const *numeric; /* n_numbers + n_aside */
     uint32_t n_sequences;
     const tn_sequence_spec *sequence;
     uint32_t n_groups;

@@ -296,10 +296,13 @@ static tn_status write_column(const tn_writer *w, const tn_write_column *column,
         tn_text_add(out, rows->text + r->id.at, r->id.size);
         break;
     case WRITE_NUMERIC:
-        if (!tn_write_numeric(rows, row, column->spec->numeric, &token)) {
-            return TN_OK;
+        for (; n < tn_spec_cols(column->spec); n++) {
+            if (!tn_write_numeric(rows, row, column->spec->numeric + n, &token)) {
+                return TN_OK;
+            }
+            tn_text_add(out, &column->spec->list, n > 0);
+            tn_text_add(out, token.data, token.size);
         }
-        tn_text_add(out, token.data, token.size);
         break;
     case WRITE_SLOT:
     case WRITE_VALUES:

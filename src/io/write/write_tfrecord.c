@@ -168,13 +168,30 @@ static tn_status write_slot(const tn_writer *w, const tn_write_column *column, t
     return TN_OK;
 }
 
+/* A number, or those of a vector. */
+static tn_status write_numbers(const tn_write_column *column, const tn_rows *rows, uint32_t row,
+                               tn_text *out, tn_error *err)
+{
+    tn_bytes token = {0};
+    float value = 0;
+    if (!tn_write_numeric(rows, row, column->spec->numeric, &token)) {
+        return TN_OK;
+    }
+    feature f = begin_feature(out, column, FLOAT_LIST);
+    for (uint32_t k = 0; k < tn_spec_cols(column->spec); k++) {
+        (void)tn_write_numeric(rows, row, column->spec->numeric + k, &token);
+        TN_TRY(tn_write_real(column->spec, &token, &value, err));
+        tn_text_add_f32le(out, value);
+    }
+    end_feature(out, &f);
+    return TN_OK;
+}
+
 static tn_status write_column(const tn_writer *w, const tn_write_column *column, uint32_t row,
                               tn_write_walk *walk, tn_text *out, tn_error *err)
 {
     const tn_rows *rows = walk->rows;
     const tn_parsed_row *r = &rows->row[row];
-    tn_bytes token = {0};
-    float value = 0;
     feature f;
     switch (column->source) {
     case WRITE_LABEL:
@@ -193,11 +210,7 @@ static tn_status write_column(const tn_writer *w, const tn_write_column *column,
         }
         return TN_OK;
     case WRITE_NUMERIC:
-        if (tn_write_numeric(rows, row, column->spec->numeric, &token)) {
-            TN_TRY(tn_write_real(column->spec, &token, &value, err));
-            add_float(out, column, value);
-        }
-        return TN_OK;
+        return write_numbers(column, rows, row, out, err);
     case WRITE_SLOT:
     case WRITE_VALUES:
         return write_slot(w, column, walk, out, err);

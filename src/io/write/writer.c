@@ -5,6 +5,7 @@
 #include "base/core/number.h"
 #include "base/math/key.h"
 #include "config/tree.h"
+#include "io/format/format.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 #include "io/write/write_kind.h"
@@ -40,6 +41,13 @@ tn_status tn_writer_new(tn_writer **out, const char *format, const tn_schema *sc
     const tn_write_kind *kind = tn_write_kind_find(format);
     if (kind == NULL) {
         return tn_fail(err, TN_E_CONFIG, "format '%s' is not written here", format);
+    }
+    for (uint32_t i = 0; i < schema->n_numbers && tn_format_find(format)->pairs; i++) {
+        if (schema->numeric[i]->width > 0) {
+            return tn_fail(err, TN_E_CONFIG,
+                           "slot '%s' is a vector, and records of format '%s' have none",
+                           schema->numeric[i]->name, format);
+        }
     }
     tn_writer *w = tn_alloc(1, sizeof *w, "a writer");
     w->kind = kind;

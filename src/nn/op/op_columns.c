@@ -7,7 +7,7 @@
  *   sum_groups y[r][g] = sum over the columns g dim .. (g + 1) dim of x    dx += dy of the group
  *   max_groups y[r][g] = the largest of these    dx += dy of the group, in the first such column
  *   softmax    a = e^(x - max x) / sum, by rows    dx += a (da - sum(a da));  a row of -inf only: 0
- *   numeric    y[r] = numeric[r] of the feed
+ *   numeric    y[r] = numeric[r] of the feed, from column `first` on
  *   constant   y[r][j] = value
  *
  * Concat and slice are layouts, not copies. Operands of a concat are placed inside y when the graph
@@ -320,6 +320,8 @@ const tn_op tn_op_softmax = {
 
 static const tn_field numeric_attrs[] = {
     TN_FIELD_U32(tn_numeric_attr, cols, "1", 1, 1e6, "columns", "numeric columns of the data"),
+    TN_FIELD_U32(tn_numeric_attr, first, "0", 0, 1e6, "", "the first of them"),
+    TN_FIELD_U32(tn_numeric_attr, of, "0", 0, 1e6, "columns", "that the data have; 0: these"),
     TN_FIELD_END,
 };
 
@@ -331,9 +333,11 @@ static tn_shape numeric_shape(const tn_node *y)
 static void numeric_forward(tn_node *y, tn_range rows)
 {
     const tn_real *from = tn_feed_of(y)->numeric;
-    TN_ASSERT(from != NULL);
+    const tn_numeric_attr *attr = y->attr;
+    const size_t stride = attr->of > 0 ? attr->of : attr->cols;
+    TN_ASSERT(from != NULL && attr->first + attr->cols <= stride);
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_vec_copy(y->shape.cols, tn_val_row(y, r), from + r * y->shape.cols, false);
+        tn_vec_copy(y->shape.cols, tn_val_row(y, r), from + r * stride + attr->first, false);
     }
 }
 
@@ -342,7 +346,7 @@ const tn_op tn_op_numeric = {
     .formula = "y = the numeric columns of the batch",
     .n_in = 0,
     TN_OP_ATTRS(numeric_attrs, tn_numeric_attr),
-    .example = {.attr = &(const tn_numeric_attr){3}},
+    .example = {.attr = &(const tn_numeric_attr){.cols = 3}},
     .shape = numeric_shape,
     .forward = numeric_forward,
     .flops = no_flops,

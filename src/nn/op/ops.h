@@ -126,7 +126,8 @@ typedef struct tn_scale_attr {
 } tn_scale_attr;
 
 typedef struct tn_numeric_attr {
-    uint32_t cols;
+    uint32_t cols, first;
+    uint32_t of; /* columns of the data; 0: these alone */
 } tn_numeric_attr;
 
 typedef struct tn_constant_attr {

@@ -36,7 +36,7 @@ static void find_shared(const tn_node *n, uint32_t first, uint32_t cols, bool *o
         out[c] = shared->slot[e->slot[i].slot];
     }
     if (n->op == &tn_op_numeric) {
-        memcpy(out, shared->numeric + first, cols);
+        memcpy(out, shared->numeric + ((const tn_numeric_attr *)n->attr)->first + first, cols);
     } else if (n->op != NULL && n->op->layout.part != NULL) {
         find_shared(n->in[0], n->op->layout.part(n) + first, cols, out);
     }

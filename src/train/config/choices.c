@@ -115,7 +115,7 @@ static void put_copy(const choosing *c, tn_tree *map, const char *key, const tn_
 static bool becomes_key(const tn_run *run, const tn_slot_opts *slot)
 {
     const tn_model *model = run->model.choice->impl;
-    return slot->as == TN_AS_VALUE && model->keys_only;
+    return slot->as == TN_AS_VALUE && slot->type != TN_TYPE_VECTOR && model->keys_only;
 }
 
 /* Buckets whose bounds are open. */

@@ -58,15 +58,16 @@ static tn_data_opts usual_data(const comparison *c, const tn_data_opts *data)
 static tn_slot_opts usual_slot(const tn_binder *b, const tn_run *run, const tn_slot_opts *slot)
 {
     tn_slot_opts s = *slot;
-    const bool key = s.as == TN_AS_KEY;
+    const bool key = tn_slot_as_of(&s) == TN_AS_KEY;
     s.column = s.column != NULL ? s.column : s.name;
     s.share = s.share != NULL ? s.share : s.name;
-    s.list = !key ? NULL : s.list != NULL ? s.list : run->data.list;
+    s.list = !key && s.type != TN_TYPE_VECTOR ? NULL : s.list != NULL ? s.list : run->data.list;
     if (tn_tree_is_null(s.transform)) {
-        s.transform = word(b, s.as == TN_AS_VALUE ? "zscore" : "identity");
+        s.transform =
+            word(b, s.as == TN_AS_VALUE && s.type != TN_TYPE_VECTOR ? "zscore" : "identity");
     }
     if (tn_tree_is_null(s.absent)) {
-        s.absent = word(b, s.as == TN_AS_VALUE ? "0" : "none");
+        s.absent = word(b, tn_slot_as_of(&s) == TN_AS_VALUE ? "0" : "none");
     }
     const bool number = !key || tn_tree_get(s.transform, "buckets") != NULL;
     s.type = number && s.type == TN_SIGN_ID ? TN_SIGN_FLOAT : s.type;
@@ -161,10 +162,10 @@ static bool names_slot(const tn_tree *list, const tn_slot_opts *slot)
 /* Says whether a run that begins with these weights takes those of the slot. */
 static bool is_taken(const comparison *c, const tn_slot_opts *now, const tn_slot_opts *was)
 {
-    const bool number = now->as == TN_AS_VALUE; /* its weights are in the net */
+    const bool number = tn_slot_as_of(now) == TN_AS_VALUE; /* its weights are in the net */
     const tn_tree *which = tn_tree_get(c->m->from, number ? "dense" : "rows");
-    if (c->m->from == NULL || now->as != was->as) {
-        return c->m->from == NULL || (!number && was->as != TN_AS_VALUE);
+    if (c->m->from == NULL || tn_slot_as_of(now) != tn_slot_as_of(was)) {
+        return c->m->from == NULL || (!number && tn_slot_as_of(was) != TN_AS_VALUE);
     }
     if (tn_tree_is_null(which)) {
         return true;

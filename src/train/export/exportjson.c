@@ -295,14 +295,17 @@ static void put_numeric(const writing *w)
     const tn_schema *schema = w->x->plan->schema;
     tn_text *out = w->out;
     tn_json_open(out, '[');
-    for (uint32_t i = 0; i < schema->n_numeric; i++) {
+    for (uint32_t i = 0; i < schema->n_numbers; i++) {
         const tn_slot_spec *spec = schema->numeric[i];
         tn_json_open(out, '{');
         tn_json_str(out, "name", spec->name);
         put_transform(out, &spec->transform);
         tn_json_f32(out, "absent", spec->absent);
-        if (spec->type != TN_SIGN_FLOAT) {
+        if (spec->type != TN_SIGN_FLOAT || spec->width > 0) {
             tn_field_json(out, slot_field("type"), spec->opts);
+        }
+        if (spec->width > 0) {
+            tn_field_json(out, slot_field("dim"), spec->opts);
         }
         put_more(w, spec);
         tn_json_close(out, '}');
@@ -350,6 +353,7 @@ static tn_model_json_input input_of(const tn_export_graph *x, const tn_node *n)
 {
     const tn_embed_list *e = tn_embed_list_of(n);
     tn_model_json_input in = {.name = n->name, .cols = n->shape.cols, .embeds = e != NULL};
+    in.first = e == NULL ? ((const tn_numeric_attr *)n->attr)->first : 0;
     in.mean = n->op == &tn_op_embed_fixed && inputs_pool_otherwise(x->plan);
     if (e != NULL) {
         tn_model_columns *from = TN_NEW_ARRAY(x->binder->arena, tn_model_columns, e->n);

@@ -27,14 +27,11 @@
 
 #include <string.h>
 
-/* `slot` NULL: the numbers, all of which a numeric input takes. */
-static bool takes(const tn_model_plan *plan, const tn_model_input *in, const tn_model_slot *slot)
+/* Says whether an input takes feature `i`, a slot or a number. */
+static bool takes(const tn_model_input *in, bool numeric, uint32_t i)
 {
-    if (slot == NULL) {
-        return in->numeric;
-    }
-    for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
-        if (&plan->features->slot[in->item[k]] == slot) {
+    for (uint32_t k = 0; in->numeric == numeric && k < in->n; k++) {
+        if (in->item[k] == i) {
             return true;
         }
     }
@@ -42,13 +39,13 @@ static bool takes(const tn_model_plan *plan, const tn_model_input *in, const tn_
 }
 
 /* "wide, deep": the inputs that a slot is in, as many as a table has room for. */
-static void list_inputs(const tn_model_plan *plan, const tn_model_slot *slot, tn_text *out)
+static void list_inputs(const tn_model_plan *plan, bool numeric, uint32_t which, tn_text *out)
 {
     enum { USED_MAX = 24 };
     const size_t begin = out->size;
     for (uint32_t i = 0; i < plan->inputs->n && out->size - begin <= USED_MAX; i++) {
         const tn_model_input *in = &plan->inputs->input[i];
-        if (takes(plan, in, slot)) {
+        if (takes(in, numeric, which)) {
             const char *comma = out->size > begin ? ", " : "";
             bool fits = out->size - begin + strlen(comma) + strlen(in->name) <= USED_MAX;
             tn_text_addf(out, "%s%s", comma, fits ? in->name : "..");
@@ -57,8 +54,8 @@ static void list_inputs(const tn_model_plan *plan, const tn_model_slot *slot, tn
             }
         }
     }
-    if (out->size == begin && slot != NULL) { /* only for such uses may a slot have no input */
-        const bool sliced = tn_strs_has(&plan->run->eval.slices, slot->name);
+    if (out->size == begin && !numeric) { /* only for such uses may a slot have no input */
+        const bool sliced = tn_strs_has(&plan->run->eval.slices, plan->features->slot[which].name);
         tn_text_adds(out, sliced ? "eval.slices" : "data.group");
     }
 }
@@ -101,15 +98,16 @@ static void model_table(const tn_worker *w, tn_text *out)
         tn_text_add_u64(&s.cells, slot->dim);
         tn_sheet_next(&s);
         tn_sheet_word(&s, tn_pool_words[slot->pool]);
-        list_inputs(plan, slot, &s.cells);
+        list_inputs(plan, false, i, &s.cells);
         tn_sheet_next(&s);
     }
-    for (uint32_t i = 0; i < f->n_numeric; i++) {
-        tn_sheet_word(&s, f->numeric[i]);
+    for (uint32_t i = 0; i < f->n_numbers; i++) {
+        tn_sheet_word(&s, f->number[i].name);
         tn_sheet_word(&s, NULL);
-        tn_sheet_word(&s, "1");
-        tn_sheet_word(&s, "number");
-        list_inputs(plan, NULL, &s.cells);
+        tn_text_add_u64(&s.cells, f->number[i].cols);
+        tn_sheet_next(&s);
+        tn_sheet_word(&s, f->number[i].cols > 1 ? "vector" : "number");
+        list_inputs(plan, true, i, &s.cells);
         tn_sheet_next(&s);
     }
     tn_sheet_end(&s, NULL, out);

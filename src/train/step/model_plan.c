@@ -270,21 +270,22 @@ static const tn_features *make_features(const tn_schema *schema, const tn_run *r
     for (uint32_t i = 0; i < schema->n_slots; i++) {
         read_slot(schema, schema->slot[i], run, b, &slot[i]);
     }
-    const char **numeric = TN_NEW_ARRAY(b->arena, const char *, schema->n_numeric);
-    uint64_t *freeze = TN_NEW_ARRAY(b->arena, uint64_t, schema->n_numeric);
-    for (uint32_t i = 0; i < schema->n_numeric; i++) {
+    tn_model_number *number = TN_NEW_ARRAY(b->arena, tn_model_number, schema->n_numbers + 1);
+    for (uint32_t i = 0; i < schema->n_numbers; i++) {
         const tn_slot_spec *s = schema->numeric[i];
-        numeric[i] = s->name;
         bool running = s->transform.kind == TN_TRANSFORM_ZSCORE && isnan(s->transform.a);
-        freeze[i] = running ? s->transform.freeze_rows : 0;
+        number[i] = (tn_model_number){.name = s->name,
+                                      .at = s->numeric,
+                                      .cols = tn_spec_cols(s),
+                                      .zscore_freeze = running ? s->transform.freeze_rows : 0};
     }
     uint32_t *class = TN_NEW_ARRAY(b->arena, uint32_t, schema->n_groups);
     *f = (tn_features){
         .n_slots = schema->n_slots,
         .slot = slot,
         .n_numeric = schema->n_numeric,
-        .numeric = numeric,
-        .zscore_freeze = freeze,
+        .n_numbers = schema->n_numbers,
+        .number = number,
         .n_groups = schema->n_groups,
         .group = schema->group,
         .group_class = class,
@@ -316,9 +317,12 @@ static void refuse(const tn_model_plan *p, const tn_slot_spec *spec, const char 
 static void refuse_unread(const tn_model_plan *p, const bool *used, const tn_binder *b)
 {
     const tn_schema *schema = p->schema;
-    bool numeric = false;
+    bool *read = TN_NEW_ARRAY(b->arena, bool, schema->n_numbers + 1);
     for (uint32_t i = 0; i < p->inputs->n; i++) {
-        numeric = numeric || p->inputs->input[i].numeric;
+        const tn_model_input *in = &p->inputs->input[i];
+        for (uint32_t k = 0; in->numeric && k < in->n; k++) {
+            read[in->item[k]] = true;
+        }
     }
     for (uint32_t i = 0; i < schema->n_slots; i++) {
         const tn_slot_spec *spec = schema->slot[i];
@@ -331,11 +335,15 @@ static void refuse_unread(const tn_model_plan *p, const bool *used, const tn_bin
                 b);
         }
     }
-    for (uint32_t i = 0; i < schema->n_numeric && !numeric; i++) {
-        refuse(p, schema->numeric[i], "the model has no numeric input, which would read it",
-               "without 'as: value' it becomes the key of a bucket; a graph reads numbers by an "
-               "input {numeric: all}",
-               b);
+    for (uint32_t i = 0; i < schema->n_numbers; i++) {
+        if (!read[i]) {
+            refuse(p, schema->numeric[i], "the model has no numeric input, which would read it",
+                   schema->numeric[i]->width > 0
+                       ? "a model with a net reads vectors, a graph by an input {numeric: all}"
+                       : "without 'as: value' it becomes the key of a bucket; a graph reads "
+                         "numbers by an input {numeric: all}",
+                   b);
+        }
     }
 }
 
