@@ -42,6 +42,26 @@ def test_rows_in_memory_make_the_model_of_the_same_csv(rows, held, tmp_path):
     assert in_memory.evaluate()["auc"] == by_file.evaluate()["auc"] > 0.7
 
 
+def test_a_matrix_of_numbers_is_a_slot_as_lists_and_texts_are(tmp_path):
+    rng = np.random.default_rng(4)
+    matrix = np.round(rng.random((900, 3)) - .5, 3).astype(np.float32)
+    click = (matrix[:, 0] * matrix[:, 1] + matrix[:, 2] / 20 > 0).astype(np.int64)
+    user = rng.integers(0, 9, 900)
+    slots = ["user", "item", {"name": "title", "type": "vector", "dim": 3, "list": "|"}]
+    item = rng.integers(0, 5, 900)
+    texts = ["|".join(f"{x:.3f}" for x in row) for row in matrix]
+    models = [fitted({"click": click, "user": user, "item": item, "title": title}, slots=slots)
+              for title in (matrix, list(matrix), matrix.tolist(), texts)]
+    path = write_csv(tmp_path / "t.csv", {"click": click, "user": user, "item": item,
+                                          "title": np.array(texts)})
+    models.append(fitted(path, slots=slots))
+    assert len({learned(m) for m in models}) == 1
+    assert np.array_equal(models[0].predict({"user": user, "item": item, "title": matrix}),
+                          models[0].predict({"user": user, "item": item, "title": texts}))
+    with pytest.raises(tnet.DataError, match="row 1: error: 2 numbers in slot 'title'"):
+        models[0].predict({"user": [1, 2], "item": [1, 2], "title": [[1, 2, 3], [1, 2]]})
+
+
 def test_columns_are_typed_as_infer_does(rows):
     found = tnet.infer(rows)
     assert found["data"] == {"label": "click"}

@@ -178,10 +178,12 @@ def _node_of(values):
         return _list_node(list(values))
     array = np.asarray(values)
     if array.ndim != 1:
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
-        else:
-            raise UsageError(f"a column has one dimension, not shape {array.shape}")
+        if array.ndim != 2:
+            raise UsageError(f"a column has one or two dimensions, not shape {array.shape}")
+        if array.shape[1] != 1:  # a list for each row
+            offsets = np.arange(len(array) + 1, dtype=np.int64) * array.shape[1]
+            return _Node(b"+L", len(array), [None, offsets], [_node_of(array.reshape(-1))])
+        array = array[:, 0]
     if array.dtype.kind == "b":
         return _Node(b"b", len(array), [None, _bits(array)])
     if array.dtype.kind == "U":

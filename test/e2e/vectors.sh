@@ -110,9 +110,9 @@ printf 'label,u,title,price\n0,1,0.1|nan|0.3,4\n' >bad.csv
 refused "bad.csv:2:9: error: number is not finite" data.train=bad.csv
 printf '{"label":0,"u":1,"title":[0.1,0.2,null],"price":1}\n' >bad.jsonl
 refused "bad.jsonl:1:1: error: 2 numbers in slot 'title'" data.format=jsonl data.train=bad.jsonl data.list=~
+refused "hint: 'list' of slot 'title' is the byte between its numbers" data.list=~
 code=3
 refused "slot 'title' is a vector: it needs 'dim'" 'slots=[u, {name: title, type: vector}]'
-refused "slot 'title' is a vector: in format 'csv' it needs 'list'" data.list=~
 refused "slot 'title' is a vector: it has neither 'as: weighted' nor 'values'" 'slots=[{name: title, type: vector, dim: 3, as: weighted}]'
 refused "slot 'title': the model has no numeric input" model=fm 'slots=[u, {name: title, type: vector, dim: 3}]'
 printf '1 0:1:1\n' >x.ffm

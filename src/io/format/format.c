@@ -373,7 +373,12 @@ static void hint_slot(const tn_schema *schema, const tn_slot_spec *spec, tn_byte
         token.size > 0 && tn_read_f64(token.data, token.size, &number) == TN_NUM_OK;
     const bool is_whole = is_number && tn_read_i64(token.data, token.size, &whole) == TN_NUM_OK;
     const uint32_t missing = tn_missing_word(token.data, token.size);
-    if (fault == TN_FAULT_NOT_FINITE) {
+    if (spec->width > 0) {
+        const bool lacks = spec->list == 0 && tn_format_reads(format->data_options, "list");
+        (void)snprintf(out, room,
+                       lacks ? "\nhint: 'list' of slot '%s' is the byte between its numbers" : "",
+                       spec->name);
+    } else if (fault == TN_FAULT_NOT_FINITE) {
         (void)snprintf(out, room,
                        "\nhint: slot '%s' with 'non_finite: absent' takes it for no value",
                        spec->name);
@@ -399,7 +404,7 @@ void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, 
     char *out = err->text + used;
     const size_t room = sizeof err->text - used;
     const tn_label_rule *label = spec != NULL ? spec->label : NULL; /* the rule of a task's label */
-    if (spec != NULL && label == NULL && !spec->weighs && spec->width == 0 &&
+    if (spec != NULL && label == NULL && !spec->weighs &&
         (fault == TN_FAULT_ID || fault == TN_FAULT_ID_RANGE || fault == TN_FAULT_INT ||
          fault == TN_FAULT_INT_RANGE || (fault == TN_FAULT_FLOAT && spec->type == TN_SIGN_FLOAT) ||
          fault == TN_FAULT_NOT_FINITE)) {

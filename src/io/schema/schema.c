@@ -202,18 +202,11 @@ static void make_vector(const making *m, tn_slot_spec *spec, const tn_slot_opts 
     if (o->type != TN_TYPE_VECTOR) {
         return;
     }
-    const char *format = m->s->data->format;
-    const char *list = o->list != NULL ? o->list : m->s->data->list;
     spec->width = o->dim != TN_UNSET_U32 ? o->dim : 0;
     if (spec->width == 0 || o->as == TN_AS_WEIGHTED || o->values != NULL) {
         tn_diag_error(m->b->diag, at, "slot '%s' is a vector: it %s", o->name,
                       spec->width == 0 ? "needs 'dim', how many numbers it has"
                                        : "has neither 'as: weighted' nor 'values'");
-    } else if (list == NULL && (strcmp(format, "csv") == 0 || strcmp(format, "tsv") == 0)) {
-        tn_diag_error(m->b->diag, at,
-                      "slot '%s' is a vector: in format '%s' it needs 'list', the byte between its "
-                      "numbers",
-                      o->name, format);
     } else if (spec->width > TN_COLUMNS_MAX - m->s->n_numeric) {
         tn_diag_error(m->b->diag, at,
                       "slot '%s' is a vector, with which numbers have more than %d "
