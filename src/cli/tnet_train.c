@@ -22,6 +22,7 @@
 
 typedef struct train_flags {
     uint32_t peers, threads;
+    uint64_t pause;
     const char *profile;
     bool peers_table, resume, fresh, again, dry_run, plan, dot, print_config, print_graph;
     bool list_models, list_layers, list_ops, list_optimizers, list_formats, list_metrics,
@@ -38,6 +39,8 @@ static const tn_field flags[] = {
     TN_FLAG_BOOL(train_flags, fresh, "begin anew; what is there is kept in the folder earlier-<n>"),
     TN_FLAG_BOOL(train_flags, again,
                  "learn the day of data.days although it is learned, or lies before one that is"),
+    TN_FIELD_U64(train_flags, pause, "~", 1, 0x1p53, "steps",
+                 "save after so many steps of the run and end with code 75, as after a signal"),
     TN_FLAG_BOOL(train_flags, dry_run, "check everything, read one batch, train nothing"),
     TN_FLAG_BOOL(train_flags, plan, "print every node: shape, parameters, FLOPs, bytes, time"),
     TN_FLAG_STR_OR(train_flags, profile, tn_picture_bare, "FILE", TN_PICTURE_HELP),
@@ -126,6 +129,7 @@ static tn_status train(tn_setup *s, const tn_options *options, const train_flags
         .inputs = &s->inputs,
         .profile = picture.profile,
         .stop = tn_signals_watch_stop(),
+        .pause = f->pause != TN_UNSET_U64 ? f->pause : 0,
         .save = tn_signals_watch_save(),
         .told_elsewhere = &s->told_elsewhere,
     };

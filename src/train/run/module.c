@@ -82,10 +82,16 @@ tn_status tn_run_say(const tn_run_now *now, const char *level, const char *line,
     return tn_report_event(now->report, now->state, level, line, err);
 }
 
+bool tn_run_pauses(const tn_run_now *now, uint64_t steps)
+{
+    return now->watch->pause > 0 && steps >= now->watch->pause;
+}
+
 bool tn_run_is_asked(const tn_run_now *now)
 {
     const atomic_bool *stop = now->watch->stop;
-    return now->epoch->is_stopped || (stop != NULL && atomic_load(stop));
+    return now->epoch->is_stopped || (stop != NULL && atomic_load(stop)) ||
+           tn_run_pauses(now, now->worker->steps);
 }
 
 bool tn_run_publishes_end(const tn_run_now *now)

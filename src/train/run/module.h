@@ -166,8 +166,9 @@ void tn_loss_curve_add(tn_loss_curve *c, double loss); /* NULL is fine */
 tn_status tn_run_say(const tn_run_now *now, const char *level, const char *line,
                      tn_error *err) TN_MUST_USE;
 
-/* Whether a signal, here or to another rank, asks for the end. */
+/* Whether a signal, here or to another rank, asks for the end, or the run pauses at its step. */
 bool tn_run_is_asked(const tn_run_now *now);
+bool tn_run_pauses(const tn_run_now *now, uint64_t steps); /* whether tn_watch.pause is reached */
 
 bool tn_run_has_days(const tn_run_now *now);
 

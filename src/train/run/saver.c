@@ -256,17 +256,19 @@ static const char *advice(const tn_saver *s)
                           : "start it again with checkpoint.resume=auto to go on";
 }
 
-/* The end that a signal asked for: saves what is not saved, unless that would take longer than
- * checkpoint.grace. Never TN_OK: TN_E_STOPPED says where the checkpoint is. */
+/* The end that a signal or a pause asked for: saves what is not saved, after a signal unless that
+ * would take longer than checkpoint.grace. Never TN_OK: TN_E_STOPPED says where the checkpoint
+ * is. */
 static tn_status stop_saved(void *self, tn_run_now *now, tn_error *err)
 {
     (void)self;
     tn_saver *s = now->saver;
     unsigned long long steps = s->w->steps;
+    const bool pauses = tn_run_pauses(now, steps);
     const tn_saved *newest = &s->saved;
     const char *dir = tn_checkpoints_dir(s->checkpoints);
     TN_TRY(tn_saver_end(s, err));
-    if (s->is_unsaved && tn_saver_has_saved(s) && newest->seconds > s->want->grace) {
+    if (!pauses && s->is_unsaved && tn_saver_has_saved(s) && newest->seconds > s->want->grace) {
         return tn_fail(err, TN_E_STOPPED,
                        "stopped by a signal at step %llu; not saved, since that took %.0f s before "
                        "and checkpoint.grace is %.0f s; '%s/%s' is the newest",
@@ -274,9 +276,10 @@ static tn_status stop_saved(void *self, tn_run_now *now, tn_error *err)
     }
     TN_TRY(tn_saver_save_last(s, true, err));
     TN_ASSERT(tn_saver_has_saved(s));
-    return tn_fail(err, TN_E_STOPPED,
-                   "stopped by a signal at step %llu; saved as '%s/%s'\nhint: %s", steps, dir,
-                   newest->name, advice(s));
+    return tn_fail(err, TN_E_STOPPED, "%s at step %llu; saved as '%s/%s'\nhint: %s",
+                   pauses ? "paused" : "stopped by a signal", steps, dir, newest->name,
+                   pauses ? "start it again with a larger '--pause', or without, to go on"
+                          : advice(s));
 }
 
 /* ---- room on the disk ---- */

@@ -28,7 +28,7 @@ typedef struct trainer {
 static bool is_due(const trainer *t, uint64_t steps)
 {
     return tn_timetable_is_due(&t->timetable, steps, tn_clock_s()) || tn_run_is_asked(&t->now) ||
-           tn_modules_due(&t->now);
+           tn_run_pauses(&t->now, steps) || tn_modules_due(&t->now);
 }
 
 /* Evaluations, checkpoints and signals between two steps. */
@@ -280,6 +280,9 @@ static tn_status run(trainer *t, tn_error *err)
     TN_TRY(tn_modules_at(now, TN_AT_BEGIN, err));
     if (!now->stops && (tn_run_goes_on(now) || now->worker->steps == 0)) {
         TN_TRY(tn_evaluate_look(now->run, err));
+    }
+    if (!now->stops && tn_run_pauses(now, now->worker->steps)) {
+        return TN_E_STOPPED; /* without another step */
     }
     TN_TRY(learn_all(t, err));
     now->learned = now->worker->steps;

@@ -39,6 +39,7 @@ typedef struct tn_watch {
                    uint32_t n);
     void (*evaluated)(void *arg, uint64_t step, const tn_metrics *metrics);
     const atomic_bool *ends;        /* true: training ends as if the data had ended; NULL: never */
+    uint64_t pause;                 /* ends as *stop asks, saved, after so many steps; 0: never */
     bool peers_table;               /* show a line per peer every 10 s */
     bool terminal;                  /* somebody looks at it: draw a bar */
     uint32_t width;                 /* columns of the terminal */
