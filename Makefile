@@ -47,7 +47,7 @@ check:
 	@.ci/build $(tree) $(quick_rooms:%=test_%)
 	@ctest --test-dir build/$(tree) --output-on-failure --no-tests=error -j $(JOBS) -L '^quick$$' </dev/null
 
-programs = train data eval export score serve keygen
+programs = train data eval export score serve tune keygen
 docs:
 	@.ci/install build
 	@.ci/build $(tree) $(programs:%=tnet-%)

@@ -32,7 +32,7 @@ function(tnet_extra name)
   cmake_parse_arguments(E "" "" "DEPS;ROWS;KITS;HEADERS;PROGRAM;LIBS" ${ARGN})
   if(NOT (TNET_EXTRAS STREQUAL all OR name IN_LIST TNET_EXTRAS))
     foreach(row ${E_ROWS}) # what it is called is refused by its name: src/config/absent.h
-      string(REGEX REPLACE ".*\\((.*)\\)$" "TN_ABSENT(\\1)" word "${row}")
+      string(REGEX REPLACE "^[^(]*\\(([^,)]*).*\\)$" "TN_ABSENT(\\1)" word "${row}")
       set_property(GLOBAL APPEND PROPERTY "absent words" "${word}")
     endforeach()
     return()

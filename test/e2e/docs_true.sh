@@ -60,7 +60,7 @@ named losses docs/training.md
 
 # --help and the manual page: the same options, keys and exit codes in the same words.
 plain_man() { sed -e 's/\\f[BR]//g' -e 's/\\-/-/g' -e 's/^\\&//' -e 's/\\e/\\/g' "docs/man/$1.1"; }
-for program in tnet-train tnet-data tnet-eval tnet-export tnet-score tnet-serve tnet-keygen; do
+for program in tnet-train tnet-data tnet-eval tnet-export tnet-score tnet-serve tnet-tune tnet-keygen; do
     [ $program != tnet-serve ] || [ -x "$bin/$program" ] || continue
     [ -f "docs/man/$program.1" ] || fail "no docs/man/$program.1"
     "$bin/$program" --help-all >"$tmp/help" 2>"$tmp/none" || "$bin/$program" --help >"$tmp/help"

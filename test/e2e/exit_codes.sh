@@ -14,7 +14,7 @@ END
 config=$dir/c.yaml
 
 # 0: answers on stdout, nothing on stderr; a run.
-for program in tnet-train tnet-eval tnet-data tnet-export tnet-score tnet-serve tnet-keygen; do
+for program in tnet-train tnet-eval tnet-data tnet-export tnet-score tnet-serve tnet-tune tnet-keygen; do
     [ -x "$bin/$program" ] || continue
     for question in -h --help --version --man; do
         expect 0 "$program" "$question"

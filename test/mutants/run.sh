@@ -45,7 +45,7 @@ targets() {
         room=${room#src/}
         case $1 in *"$room"/*) echo "test_$room" ;; esac
     done
-    case $1 in *e2e/*) echo tnet-train tnet-eval tnet-export tnet-data tnet-score tnet-serve tnet-keygen ;; esac
+    case $1 in *e2e/*) echo tnet-train tnet-eval tnet-export tnet-data tnet-score tnet-serve tnet-tune tnet-keygen ;; esac
 }
 
 tab=$(printf '\t')

@@ -27,6 +27,7 @@ enum {
     TN_RNG_ROUNDING = 9,    /* table key, step                   coordinate */
     TN_RNG_HELD = 10,       /* file                              first byte of a row */
     TN_RNG_IMPORTANCE = 11, /* name64(slot), block and repeat   n - 1 - k */
+    TN_RNG_TUNE = 12,       /* name64(option)                    trial */
 };
 
 static inline uint64_t tn_stream0(uint64_t seed)

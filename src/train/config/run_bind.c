@@ -288,8 +288,8 @@ static bool fits(const tn_run *r, const char *name, uint32_t task)
     return fit;
 }
 
-static void check_monitor(const tn_binder *b, const tn_tree *tree, const tn_run *r,
-                          const char *path, const char *monitor)
+const tn_metric *tn_run_check_monitor(const tn_binder *b, const tn_tree *tree, const tn_run *r,
+                                      const char *path, const char *monitor)
 {
     uint32_t task = 0;
     const tn_metric *metric = monitor != NULL ? watched_metric(r, monitor, &task) : NULL;
@@ -306,6 +306,7 @@ static void check_monitor(const tn_binder *b, const tn_tree *tree, const tn_run 
         tn_diag_hint(b->diag, "valid.auc, valid.logloss and valid.copc, of which the nearest to 1 "
                               "is the best, can");
     }
+    return metric;
 }
 
 /* Whether records may have groups without a column. */
@@ -351,8 +352,8 @@ static void check_watch(const tn_binder *b, const tn_tree *tree, const tn_run *r
 {
     const char *stop = r->train.stop.monitor;
     const char *plateau = r->train.reduce_on_plateau.monitor;
-    check_monitor(b, tree, r, "train.stop.monitor", stop);
-    check_monitor(b, tree, r, "train.reduce_on_plateau.monitor", plateau);
+    (void)tn_run_check_monitor(b, tree, r, "train.stop.monitor", stop);
+    (void)tn_run_check_monitor(b, tree, r, "train.reduce_on_plateau.monitor", plateau);
     if (stop != NULL && plateau != NULL && strcmp(stop, plateau) != 0) {
         tn_diag_error(b->diag, tn_tree_place(tree, "train.reduce_on_plateau.monitor"),
                       "train.stop watches '%s', and only one metric is watched", stop);

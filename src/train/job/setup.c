@@ -88,14 +88,15 @@ static const char *const not_hashed[] = {
     "data.valid_rows",
     "data.done",
     "data.wait",
+    "tune",
     NULL,
 };
 
 /* Sections that config.yaml of a checkpoint has as a whole, and what each command says for itself:
  * not in run.yaml. */
 static const char *const not_kept[] = {
-    "run.dir", "data.days",  "slots",   "embedding", "model", "loss",
-    "train",   "checkpoint", "cluster", "compute",   "log",   NULL,
+    "run.dir",    "data.days", "slots",   "embedding", "model", "loss", "train",
+    "checkpoint", "cluster",   "compute", "log",       "tune",  NULL,
 };
 
 /* A run of one label says nothing of tasks, as ever. */
