@@ -46,12 +46,17 @@ attended=$(auc "$dir/train.csv.yaml")
 pooled=$(auc "$dir/pooled.yaml")
 shuffled train.csv
 shuffled valid.csv
-attended_shuffled=$(auc "$dir/train.csv.yaml" data.train="$dir/shuffled.train.csv" data.valid="$dir/shuffled.valid.csv")
-pooled_shuffled=$(auc "$dir/pooled.yaml" data.train="$dir/shuffled.train.csv" data.valid="$dir/shuffled.valid.csv")
-echo "sequences: auc $attended attended, $pooled pooled; targets shuffled: $attended_shuffled and $pooled_shuffled"
 awk -v a="$attended" -v b="$pooled" 'BEGIN { exit !(a > b + .005) }' || fail "attention has $attended, pooling $pooled"
-awk -v a="$attended_shuffled" -v b="$pooled_shuffled" 'BEGIN { exit !(a < b + .003 && a > b - .003) }' ||
-    fail "with shuffled targets attention has $attended_shuffled, pooling $pooled_shuffled"
+
+# With targets of other rows, attention gains .002, where it gains .012 otherwise. Seeds differ by .003, so three are taken, and
+# half of the gain is the limit.
+for seed in 42 43 44; do
+    echo "$(auc "$dir/train.csv.yaml" data.train="$dir/shuffled.train.csv" data.valid="$dir/shuffled.valid.csv" run.seed=$seed)" \
+        "$(auc "$dir/pooled.yaml" data.train="$dir/shuffled.train.csv" data.valid="$dir/shuffled.valid.csv" run.seed=$seed)"
+done >"$dir/shuffled"
+echo "sequences: auc $attended attended, $pooled pooled; targets shuffled: $(tr '\n' ';' <"$dir/shuffled")"
+awk -v gain="$attended $pooled" '{ n++; gap += $1 - $2 } END { split(gain, g, " "); gap /= n; most = (g[1] - g[2]) / 2
+    exit !(n == 3 && gap < most && gap > -most) }' "$dir/shuffled" || fail "with shuffled targets attention gains as much as half: $(cat "$dir/shuffled")"
 
 # The configurations that are shipped.
 cd "$dir"
