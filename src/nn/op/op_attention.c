@@ -43,14 +43,13 @@ static inline void attention_add(size_t n, tn_real *restrict y, const tn_real *r
 
 TN_HOT void tn_attention_forward(const tn_attention *a)
 {
-    const tn_real scale = (tn_real)(1 / sqrt((double)a->dim));
     for (size_t i = 0; i < a->n; i++) {
         const tn_real *q = vector(&a->q, i);
         tn_real *y = vector(&a->y, i);
         tn_real most = -(tn_real)INFINITY;
         tn_real sum = 0;
         for (size_t j = 0; j < a->n; j++) {
-            a->p[j] = scale * attention_dot(a->dim, q, vector(&a->k, j));
+            a->p[j] = a->scale * attention_dot(a->dim, q, vector(&a->k, j));
             most = a->p[j] > most ? a->p[j] : most;
         }
         for (size_t j = 0; j < a->n; j++) {
@@ -67,7 +66,6 @@ TN_HOT void tn_attention_forward(const tn_attention *a)
 
 TN_HOT void tn_attention_backward(const tn_attention *a, const tn_attention_grads *d)
 {
-    const tn_real scale = (tn_real)(1 / sqrt((double)a->dim));
     for (size_t i = 0; i < a->n; i++) {
         const tn_real *q = vector(&a->q, i);
         const tn_real *dy = vector(&d->y, i);
@@ -75,8 +73,8 @@ TN_HOT void tn_attention_backward(const tn_attention *a, const tn_attention_grad
         for (size_t j = 0; j < a->n; j++) {
             const tn_real *k = vector(&a->k, j);
             const tn_real p =
-                tn_exp_of(scale * attention_dot(a->dim, q, k) - a->norm[i * a->norm_stride]);
-            const tn_real ds = scale * p * (attention_dot(a->dim, dy, vector(&a->v, j)) - mean);
+                tn_exp_of(a->scale * attention_dot(a->dim, q, k) - a->norm[i * a->norm_stride]);
+            const tn_real ds = a->scale * p * (attention_dot(a->dim, dy, vector(&a->v, j)) - mean);
             if (d->v.at != NULL) {
                 attention_add(a->dim, vector(&d->v, j), dy, p);
             }
@@ -132,6 +130,7 @@ static tn_attention head_of(const tn_node *y, tn_range own, uint32_t head, tn_re
     tn_real *norm = y->state;
     return (tn_attention){.n = own.to - own.from,
                           .dim = dim,
+                          .scale = (tn_real)(1 / sqrt((double)dim)),
                           .q = vectors_of(y->in[Q], y->in[Q]->val, own.from, col),
                           .k = vectors_of(y->in[K], y->in[K]->val, own.from, col),
                           .v = vectors_of(y->in[V], y->in[V]->val, own.from, col),

@@ -1,23 +1,13 @@
 /* op_slot_attention.c - slots attend to each other, by several heads (AutoInt, Song 2019).
  *
- * Rows of q, k and v hold f vectors of length dim, each of them cut into heads; of one head:
- *
- *   forward     s_ij  = scale <q_i, k_j>,  p_i = softmax over j of s_i
- *               y_i   = sum_j p_ij v_j
- *   backward    dv_j += sum_i p_ij dy_i
- *               ds_ij = p_ij (t_ij - sum_j p_ij t_ij),  t_ij = <dy_i, v_j>
- *               dq_i += scale sum_j ds_ij k_j,  dk_j += scale sum_i ds_ij q_i
- *
- * p is computed anew in backward: it is f x f for each head, more than q and k that it follows
- * from.
+ * Rows of q, k and v hold f vectors of length dim, each of them cut into heads, which attention.h
+ * has. The state holds a number for each slot and head.
  */
+#include "nn/op/attention.h"
+
+#include "base/keys/record.h"
 #include "config/field.h"
 #include "nn/op/ops.h"
-
-#include "base/core/compiler.h"
-#include "base/keys/record.h"
-#include "nn/vec/vec.h"
-#include "nn/vec/vecmath.h"
 
 static const tn_field attrs[] = {
     TN_FIELD_U32(tn_attention_attr, dim, "8", 1, TN_DIM_MAX, "columns", "width of one vector"),
@@ -40,120 +30,44 @@ static tn_shape attention_shape(const tn_node *y)
     return fits ? x : TN_MISFIT;
 }
 
-/* One head of a row: `f` vectors of `n` columns, `dim` apart. */
-typedef struct head {
-    const tn_real *q, *k, *v, *dy;
-    size_t f, n, dim;
-    tn_real scale;
-} head;
-
-static head head_of(const tn_node *y, size_t row, uint32_t i)
+static size_t attention_state_bytes(const tn_node *y)
 {
     const tn_attention_attr *a = attr_of(y);
-    const size_t n = a->dim / a->heads;
-    return (head){.q = tn_val_row(y->in[0], row) + i * n,
-                  .k = tn_val_row(y->in[1], row) + i * n,
-                  .v = tn_val_row(y->in[2], row) + i * n,
-                  .f = y->shape.cols / a->dim,
-                  .n = n,
-                  .dim = a->dim,
-                  .scale = (tn_real)a->scale};
+    return (size_t)tn_max_rows(y) * (y->shape.cols / a->dim) * a->heads * sizeof(tn_real);
 }
 
-/* s_j = <x, v_j> for all j. */
-TN_HOT static void attention_dots(const head *h, const tn_real *restrict x,
-                                  const tn_real *restrict v, tn_real *restrict s)
+/* One head of the slots in a row of a matrix. */
+static tn_vectors vectors_of(const tn_node *y, tn_real *row, uint32_t head)
 {
-    for (size_t j = 0; j < h->f; j++) {
-        tn_real sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (size_t c = 0; c < h->n; c++) {
-            sum += x[c] * v[j * h->dim + c];
-        }
-        s[j] = sum;
-    }
+    const tn_attention_attr *a = attr_of(y);
+    return (tn_vectors){row != NULL ? row + (size_t)head * (a->dim / a->heads) : NULL, a->dim};
 }
 
-/* Writes p_i, the shares of attention of vector i. */
-static void put_shares(const head *h, size_t i, tn_real *p)
+static tn_attention head_of(const tn_node *y, size_t row, uint32_t head, tn_real *p)
 {
-    attention_dots(h, h->q + i * h->dim, h->k, p);
-    tn_real top = h->scale * p[0];
-    for (size_t j = 0; j < h->f; j++) {
-        p[j] *= h->scale;
-        top = p[j] > top ? p[j] : top;
-    }
-    tn_real sum = 0;
-    for (size_t j = 0; j < h->f; j++) {
-        p[j] = tn_exp_of(p[j] - top);
-        sum += p[j];
-    }
-    for (size_t j = 0; j < h->f; j++) {
-        p[j] /= sum;
-    }
-}
-
-/* x += sum of by_j v_j. */
-TN_HOT static void add_weighted(const head *h, const tn_real *restrict by,
-                                const tn_real *restrict v, tn_real *restrict x)
-{
-    for (size_t j = 0; j < h->f; j++) {
-        for (size_t c = 0; c < h->n; c++) {
-            x[c] += by[j] * v[j * h->dim + c];
-        }
-    }
-}
-
-/* v_j += by_j x for all j. */
-TN_HOT static void add_to_all(const head *h, const tn_real *restrict by, const tn_real *restrict x,
-                              tn_real *restrict v)
-{
-    for (size_t j = 0; j < h->f; j++) {
-        for (size_t c = 0; c < h->n; c++) {
-            v[j * h->dim + c] += by[j] * x[c];
-        }
-    }
+    const tn_attention_attr *a = attr_of(y);
+    const size_t slots = y->shape.cols / a->dim;
+    tn_real *norm = y->state;
+    return (tn_attention){.n = slots,
+                          .dim = a->dim / a->heads,
+                          .scale = (tn_real)a->scale,
+                          .q = vectors_of(y, tn_val_row(y->in[0], row), head),
+                          .k = vectors_of(y, tn_val_row(y->in[1], row), head),
+                          .v = vectors_of(y, tn_val_row(y->in[2], row), head),
+                          .y = vectors_of(y, tn_val_row(y, row), head),
+                          .norm = norm + (row * a->heads + head) * slots,
+                          .norm_stride = 1,
+                          .p = p};
 }
 
 static void attention_forward(tn_node *y, tn_range rows)
 {
     tn_real p[TN_ATTENTION_SLOTS_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_clear(tn_val_row(y, r), y->shape.cols);
-        for (uint32_t m = 0; m < attr_of(y)->heads; m++) {
-            const head h = head_of(y, r, m);
-            for (size_t i = 0; i < h.f; i++) {
-                put_shares(&h, i, p);
-                add_weighted(&h, p, h.v, tn_val_row(y, r) + i * h.dim + m * h.n);
-            }
+        for (uint32_t h = 0; h < attr_of(y)->heads; h++) {
+            const tn_attention head = head_of(y, r, h, p);
+            tn_attention_forward(&head);
         }
-    }
-}
-
-/* Gradients of q, k, v of one head; NULL: not wanted. */
-typedef struct head_grads {
-    tn_real *dq, *dk, *dv;
-} head_grads;
-
-static void vector_backward(const head *h, size_t i, const head_grads *to)
-{
-    tn_real p[TN_ATTENTION_SLOTS_MAX];
-    tn_real ds[TN_ATTENTION_SLOTS_MAX];
-    const tn_real *dy = h->dy + i * h->dim;
-    put_shares(h, i, p);
-    if (to->dv != NULL) {
-        add_to_all(h, p, dy, to->dv);
-    }
-    attention_dots(h, dy, h->v, ds);
-    const tn_real mean = tn_vec_dot(h->f, p, ds);
-    for (size_t j = 0; j < h->f; j++) {
-        ds[j] = h->scale * p[j] * (ds[j] - mean);
-    }
-    if (to->dq != NULL) {
-        add_weighted(h, ds, h->k, to->dq + i * h->dim);
-    }
-    if (to->dk != NULL) {
-        add_to_all(h, ds, h->q + i * h->dim, to->dk);
     }
 }
 
@@ -167,17 +81,14 @@ static tn_real *grad_of(const tn_node *y, uint32_t operand, size_t row)
 static void attention_backward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        const head_grads row = {grad_of(y, 0, r), grad_of(y, 1, r), grad_of(y, 2, r)};
-        for (uint32_t m = 0; m < attr_of(y)->heads; m++) {
-            head h = head_of(y, r, m);
-            const size_t at = m * h.n;
-            const head_grads to = {row.dq == NULL ? NULL : row.dq + at,
-                                   row.dk == NULL ? NULL : row.dk + at,
-                                   row.dv == NULL ? NULL : row.dv + at};
-            h.dy = tn_grad_row(y, r) + at;
-            for (size_t i = 0; i < h.f; i++) {
-                vector_backward(&h, i, &to);
-            }
+        tn_real *const grad[] = {grad_of(y, 0, r), grad_of(y, 1, r), grad_of(y, 2, r)};
+        for (uint32_t h = 0; h < attr_of(y)->heads; h++) {
+            const tn_attention head = head_of(y, r, h, NULL);
+            const tn_attention_grads d = {.q = vectors_of(y, grad[0], h),
+                                          .k = vectors_of(y, grad[1], h),
+                                          .v = vectors_of(y, grad[2], h),
+                                          .y = vectors_of(y, tn_grad_row(y, r), h)};
+            tn_attention_backward(&head, &d);
         }
     }
 }
@@ -194,6 +105,7 @@ const tn_op tn_op_slot_attention = {
     .formula = "y_i = sum of softmax over j of (scale <qi, kj>) vj, per head",
     .n_in = 3,
     TN_OP_ATTRS(attrs, tn_attention_attr),
+    .state_bytes = attention_state_bytes,
     .flops = attention_flops,
     .example = {.cols = 12, .attr = &(const tn_attention_attr){.dim = 4, .heads = 2, .scale = 0.5}},
 };
