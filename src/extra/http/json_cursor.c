@@ -9,6 +9,7 @@ enum { NESTED_MAX = 64 };
 
 tn_json_cursor tn_json_cursor_of(const char *text, size_t size)
 {
+    text = text != NULL ? text : "";
     return (tn_json_cursor){.begin = text, .at = text, .end = text + size};
 }
 

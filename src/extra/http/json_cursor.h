@@ -34,6 +34,7 @@ typedef struct tn_json_span {
     bool odd; /* has line ends, or an object with bytes in base 64: tn_json_flatten */
 } tn_json_span;
 
+/* NULL is a text of size 0. */
 tn_json_cursor tn_json_cursor_of(const char *text, size_t size);
 
 /* The next byte that is no blank; 0: there is none. */
