@@ -97,6 +97,25 @@ def scores(port, *formats):
     need(max(abs(x - y) for x, y in zip(shared, alone)) < 1e-6, "a context has other scores than whole rows")
 
 
+def tasks(port):
+    """Each task has a score, by its name."""
+    want = [line.split() for line in open("scores.tasks")]
+    rows = [dict(zip(("click", "buy", "user", "item"), line.split(","))) for line in open("rows.tasks").read().split("\n")[1:-1]]
+    lines = ask(port, "/score?model=tasks", open("rows.tasks", "rb").read())[1].decode()
+    need(lines == open("scores.tasks").read(), "other scores of tasks than tnet-score's")
+    body = json.dumps({"instances": [{"user": r["user"], "item": r["item"]} for r in rows]})
+    a = json.loads(ask(port, "/v1/models/tasks:predict", body)[1], parse_float=str)["predictions"]
+    need([[p["click"], p["buy"]] for p in a] == want, "JSON has other scores of tasks")
+    body = json.dumps({"signature_name": "buy", "context": {"user": rows[0]["user"]}, "examples": [{"item": rows[0]["item"]}]})
+    a = json.loads(ask(port, "/v1/models/tasks:regress", body)[1])["results"]
+    need(abs(a[0] - float(want[0][1])) < 1e-6, "a signature names no task")
+    tensors = [{"name": k, "shape": [1], "datatype": "BYTES", "data": [rows[0][k]]} for k in ("user", "item")]
+    a = json.loads(ask(port, "/v2/models/tasks/infer", json.dumps({"inputs": tensors, "outputs": [{"name": "buy"}]}))[1], parse_float=str)
+    need([(o["name"], o["data"]) for o in a["outputs"]] == [("buy", [want[0][1]])], "an output is no task: %r" % a)
+    outputs = json.loads(ask(port, "/v2/models/tasks")[1])["outputs"]
+    need([o["name"] for o in outputs] == ["click", "buy"], "the tasks are not described")
+
+
 def clients(port):
     """Pipelining, slow clients, half bodies, chunks: each gets its answer, and nobody else is harmed."""
     body = b'{"instances":[{"s0":2}]}'
@@ -255,6 +274,6 @@ def vertex(port):
     need(len(a["predictions"]) == 1, "no prediction at the route of the platform")
 
 
-parts = {"scores": scores, "clients": clients, "swaps": swaps, "drains": drains, "limits": limits, "unix": unix, "vertex": vertex}
+parts = {"scores": scores, "tasks": tasks, "clients": clients, "swaps": swaps, "drains": drains, "limits": limits, "unix": unix, "vertex": vertex}
 where = sys.argv[2]
 parts[sys.argv[1]](where if sys.argv[1] == "unix" else int(where), *sys.argv[3:])

@@ -31,6 +31,21 @@ tnet-score "$(cat second)" --data rows.csv | awk 'NR > 1 { print $5 }' >scores.o
 first=$(find export.csv -mindepth 1 -maxdepth 1 ! -name "$(basename "$(cat second)")" -exec basename {} \;)
 echo "$first" >export.csv/LATEST
 
+# A model of two tasks.
+awk 'BEGIN { print "click,buy,user,item"
+    for (i = 0; i < 400; i++) { c = i * 7919 % 10 < 4; print c "," (c && i % 3 == 0) "," i * 31 % 23 "," i * 17 % 29 } }' >rows.tasks
+cat >tasks.yaml <<'YAML'
+data: {format: csv, train: rows.tasks}
+slots: [user, item]
+tasks: {click: {label: click}, buy: {label: buy, of: click}}
+model: {type: esmm, tower: [8]}
+train: {epochs: 1, batch: 50, threads: 1}
+YAML
+tnet-train -q tasks.yaml run.dir=run.tasks >null 2>&1
+tnet-export -q tasks.yaml run.dir=run.tasks --to export.tasks >null
+tnet-score export.tasks --data rows.tasks | awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "buy.pctr") at = i; next } { print $5 "\t" $at }' >scores.tasks
+[ "$(grep -c '0\..*0\.' scores.tasks)" -eq 400 ] || fail "tnet-score has no scores of tasks: $(head -n 2 scores.tasks)"
+
 # start NAME OPTIONS..: a server in the background; $pid, and $dir/NAME.log says its port.
 start() {
     log=$1.log
@@ -56,9 +71,10 @@ ends() {
 }
 
 # shellcheck disable=SC2046,SC2086 # words
-start main $(printf ' export.%s' $models) $(printf ' --name=%s' $models) --port 0 --host 127.0.0.1 --threads 2 --poll 100ms
+start main $(printf ' export.%s' $models) export.tasks $(printf ' --name=%s' $models) --name tasks --port 0 --host 127.0.0.1 --threads 2 --poll 100ms
 # shellcheck disable=SC2086
 "$python" "$here/serve.py" scores "$(port)" $models
+"$python" "$here/serve.py" tasks "$(port)"
 "$python" "$here/serve.py" clients "$(port)"
 "$python" "$here/serve.py" swaps "$(port)" "$first" "$(basename "$(cat second)")"
 "$python" "$here/serve.py" drains "$(port)" $pid
@@ -84,7 +100,9 @@ kill -TERM $pid
 ends
 [ ! -e socket ] || fail "the socket was left behind"
 
-# What platforms say.
+# What platforms say, and limits of files that are too low for the connections.
+expect 3 sh -c 'ulimit -n 300; exec tnet-serve export.jsonl --port 0'
+says "1024 connections"
 expect 2 tnet-serve
 says "no export is named"
 expect 5 tnet-serve nowhere

@@ -1,14 +1,34 @@
 /* answers.c - writes scores as JSON, lines and tensors. */
 #include "extra/http/answers.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-static void add_score(tn_text *out, float score)
+static void add_digits(tn_text *out, float score)
 {
     enum { MOST = 32 };
     char text[MOST];
     const int size = snprintf(text, sizeof text, "%.9g", (double)score);
     tn_text_add(out, text, (size_t)size);
+}
+
+/* JSON has no word for what is not finite. */
+static void add_score(tn_text *out, float score)
+{
+    if (isfinite(score)) {
+        add_digits(out, score);
+    } else {
+        tn_text_adds(out, "null");
+    }
+}
+
+/* The name of a task as a key, after a bracket or a comma. */
+static void add_key(tn_text *out, const char *before, const char *name)
+{
+    tn_text_adds(out, before);
+    tn_json_quote(out, name, strlen(name));
+    tn_text_addc(out, ':');
 }
 
 static void add_list(tn_text *out, const float *value, uint32_t n)
@@ -32,7 +52,7 @@ static void end(tn_text *out, const char *version)
 static void add_tasks(tn_text *out, const tn_served_scores *s, uint32_t row)
 {
     for (uint32_t k = 0; k < s->n_tasks; k++) {
-        tn_text_addf(out, "%s\"%s\":", k > 0 ? "," : "{", s->name[k]);
+        add_key(out, k > 0 ? "," : "{", s->name[k]);
         add_score(out, s->value[k][row]);
     }
     tn_text_addc(out, '}');
@@ -58,7 +78,7 @@ void tn_answer_outputs(tn_text *out, const tn_served_scores *s, const char *vers
     tn_text_adds(out, s->n_tasks == 1 ? "{\"outputs\":" : "{\"outputs\":{");
     for (uint32_t k = 0; k < s->n_tasks; k++) {
         if (s->n_tasks > 1) {
-            tn_text_addf(out, "%s\"%s\":", k > 0 ? "," : "", s->name[k]);
+            add_key(out, k > 0 ? "," : "", s->name[k]);
         }
         add_list(out, s->value[k], s->n);
     }
@@ -92,7 +112,7 @@ void tn_answer_lines(tn_text *out, const tn_served_scores *s)
     for (uint32_t i = 0; i < s->n; i++) {
         for (uint32_t k = 0; k < s->n_tasks; k++) {
             tn_text_adds(out, k > 0 ? "\t" : "");
-            add_score(out, s->value[k][i]);
+            add_digits(out, s->value[k][i]);
         }
         tn_text_addc(out, '\n');
     }
@@ -112,8 +132,9 @@ size_t tn_answer_infer(tn_text *out, const tn_served_scores *s, const tn_infer_a
         if ((ask->wanted >> k & 1) == 0) {
             continue;
         }
-        tn_text_addf(out, "%s{\"name\":\"%s\",\"datatype\":\"FP32\",\"shape\":[%u],",
-                     first ? "" : ",", s->name[k], s->n);
+        add_key(out, first ? "{" : ",{", "name");
+        tn_json_quote(out, s->name[k], strlen(s->name[k]));
+        tn_text_addf(out, ",\"datatype\":\"FP32\",\"shape\":[%u],", s->n);
         first = false;
         if (ask->binary) {
             tn_text_addf(out, "\"parameters\":{\"binary_data_size\":%zu}",

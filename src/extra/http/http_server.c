@@ -13,6 +13,7 @@
 #include "base/core/log.h"
 #include "base/core/number.h"
 #include "base/file/file.h"
+#include "base/machine/limits.h"
 #include "extra/http/listen.h"
 
 #include <errno.h>
@@ -29,7 +30,8 @@ enum {
     SPARES_MAX = 64, /* requests that a worker keeps for the next ones */
     SPARE_BYTES_MAX = 1 << 20,
     TICK_MS = 100,
-    SWALLOWED = 8, /* times body_max of a refused body are read before the connection is cut */
+    OTHER_FILES = 256, /* beside connections: sockets of the library, exports that are opened */
+    SWALLOWED = 8,     /* times body_max of a refused body are read before the connection is cut */
 };
 static const uint64_t quiet_ns = 1000000000; /* without a request, before a drained server ends */
 
@@ -472,6 +474,8 @@ tn_status tn_http_serve(tn_service *service, const tn_http_opts *opts, const ato
     server s = {.service = service, .opts = opts};
     char name[TN_LISTEN_NAME_MAX];
     int listening = -1;
+    (void)snprintf(name, sizeof name, "%u connections", opts->connections_max);
+    TN_TRY(tn_descriptors_need(opts->connections_max + (uint64_t)OTHER_FILES, name, err));
     TN_TRY(TN_ALLOC(s.worker, opts->workers, "workers", err));
     tn_status status = tn_listen(opts->host, opts->port, opts->unix_socket, &listening, name, err);
     for (uint32_t i = 0; i < opts->workers; i++) {

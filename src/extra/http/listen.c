@@ -51,9 +51,8 @@ static void name_address(int fd, char name[TN_LISTEN_NAME_MAX])
         (void)getnameinfo((struct sockaddr *)&at, size, host, sizeof host, port, sizeof port,
                           NI_NUMERICHOST | NI_NUMERICSERV);
     }
-    const char *shape = strchr(host, ':') != NULL ? "[%.100s]:%s" : "%.100s:%s";
-    (void)snprintf(name, TN_LISTEN_NAME_MAX, shape[0] == '[' ? "[%.100s]:%s" : "%.100s:%s", host,
-                   port);
+    (void)snprintf(name, TN_LISTEN_NAME_MAX,
+                   strchr(host, ':') != NULL ? "[%.100s]:%s" : "%.100s:%s", host, port);
 }
 
 static tn_status listen_tcp(const char *host, uint32_t port, int *out, tn_error *err)

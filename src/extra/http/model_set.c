@@ -6,7 +6,6 @@
 #include "base/core/log.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
-#include "dict/dict_deltas.h"
 #include "serve/exported_model.h"
 
 #include <ctype.h>
@@ -150,16 +149,6 @@ static tn_status find_target(const char *path, char out[TN_PATH_SIZE], tn_error 
     return pinned ? TN_OK : tn_export_find(path, out, err);
 }
 
-static uint64_t rows_of(const tn_served *served)
-{
-    const tn_exported_model *b = tn_served_exported(served);
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < b->dict.n; i++) {
-        rows += tn_dict_head(b->dict.layer[i])->rows;
-    }
-    return rows;
-}
-
 /* Opens a version and puts it in the place of the one before. */
 static tn_status publish(tn_model_set *set, uint32_t at, const char *dir, tn_error *err)
 {
@@ -185,9 +174,8 @@ static tn_status publish(tn_model_set *set, uint32_t at, const char *dir, tn_err
     one->next = set->list;
     set->list = one;
     (void)pthread_mutex_unlock(&set->lock);
-    tn_log(TN_LOG_INFO, "model '%s': version %s, %llu rows, opened in %.1f s", m->name,
-           tn_served_version(one->version.served), (unsigned long long)rows_of(one->version.served),
-           tn_clock_s() - before_s);
+    tn_log(TN_LOG_INFO, "model '%s': version %s, opened in %.1f s", m->name,
+           tn_served_version(one->version.served), tn_clock_s() - before_s);
     return TN_OK;
 }
 

@@ -85,7 +85,7 @@ static tn_status read_examples(scoring *s, const tn_json_body *b, tn_error *err)
         return tn_fail(err, TN_E_DATA, "the body has no member 'examples'");
     }
     if (b->context.data != NULL) {
-        TN_TRY(tn_served_share(s->served, s->hand, &s->to, &b->context, err));
+        TN_TRY(tn_served_share(s->hand, &s->to, &b->context, err));
     }
     return tn_rows_of_objects(&s->to, &b->examples, err);
 }

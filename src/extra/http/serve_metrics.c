@@ -4,12 +4,11 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/core/number.h"
-#include "base/file/file.h"
+#include "base/machine/limits.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BUCKETS = 16, CODES = 12 };
 
@@ -270,22 +269,10 @@ static void write_versions(const tn_serve_metrics *m, tn_model_set *models, tn_t
     }
 }
 
-/* Resident bytes by /proc; 0: not known. */
-static uint64_t resident_bytes(void)
-{
-    enum { MOST = 256 };
-    tn_text text = {0};
-    unsigned long long pages = 0;
-    if (tn_file_read_all("/proc/self/statm", MOST, &text, NULL) != TN_OK ||
-        sscanf(tn_text_str(&text), "%*u %llu", &pages) != 1) { // NOLINT(cert-err34-c)
-        pages = 0;
-    }
-    tn_text_done(&text);
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 void tn_serve_metrics_text(tn_serve_metrics *m, tn_model_set *models, tn_text *out)
 {
+    tn_memory_use memory = {0};
+    tn_memory_use_of("", &memory);
     write_answers(m, out);
     write_seconds(m, out);
     write_rejections(m, out);
@@ -296,7 +283,7 @@ void tn_serve_metrics_text(tn_serve_metrics *m, tn_model_set *models, tn_text *o
     head(out, "tnet_connections", "gauge", "Connections that are open.");
     tn_text_addf(out, "tnet_connections %u\n", atomic_load(&m->connections));
     head(out, "process_resident_memory_bytes", "gauge", "Resident memory.");
-    tn_text_addf(out, "process_resident_memory_bytes %llu\n", (unsigned long long)resident_bytes());
+    tn_text_addf(out, "process_resident_memory_bytes %llu\n", (unsigned long long)memory.resident);
     head(out, "process_start_time_seconds", "gauge", "Start of the process, in Unix time.");
     tn_text_addf(out, "process_start_time_seconds %.3f\n", m->start_s);
 }

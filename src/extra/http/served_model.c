@@ -196,12 +196,11 @@ static void mark_crosses(const tn_schema *schema, bool *slot)
     }
 }
 
-tn_status tn_served_share(tn_served *v, tn_served_hand *hand, const tn_row_sink *to,
-                          const tn_json_span *context, tn_error *err)
+tn_status tn_served_share(tn_served_hand *hand, const tn_row_sink *to, const tn_json_span *context,
+                          tn_error *err)
 {
     const tn_schema *schema = to->schema;
     const size_t flags = (size_t)schema->n_slots + tn_schema_numbers(schema);
-    (void)v;
     if (hand->context == NULL) {
         TN_TRY(tn_rows_new(&hand->context, schema, 0, err));
     }

@@ -63,8 +63,8 @@ tn_status tn_served_sink(tn_served *v, tn_served_hand *hand, const tn_row_kind *
 
 /* Reads what all rows of a sink share, an object of a request; before the first of them. Its fields
  * count for each row, in place of what the row has of them. The sink is one of jsonl. */
-tn_status tn_served_share(tn_served *v, tn_served_hand *hand, const tn_row_sink *to,
-                          const tn_json_span *context, tn_error *err) TN_MUST_USE;
+tn_status tn_served_share(tn_served_hand *hand, const tn_row_sink *to, const tn_json_span *context,
+                          tn_error *err) TN_MUST_USE;
 
 /* How the score of a task is called: the task's name, or of one label pctr, prediction or score. */
 const char *tn_served_task_name(const tn_served *v, uint32_t task);
