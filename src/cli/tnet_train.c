@@ -11,6 +11,7 @@
 #include "config/fieldtree.h"
 #include "config/tree.h"
 #include "train/config/lists.h"
+#include "train/config/run_tasks.h"
 #include "train/eval/task_results.h"
 #include "train/job/train_job.h"
 #include "train/report/eval_result.h"
@@ -74,30 +75,46 @@ static const tn_program program = {
         "killed.\n",
 };
 
+/* Appends by what each task of data.test is calibrated; false: none is. */
+static bool put_calibrated(const tn_run *run, const tn_evaluation *test, tn_text *out)
+{
+    const tn_tasks *tasks = tn_run_tasks_of(run);
+    bool some = false;
+    for (uint32_t k = 0; test->metrics != NULL && k < tn_tasks_count(tasks); k++) {
+        const tn_evaluation *e = tn_evaluation_of_task(test, k);
+        if (e != NULL && e->calibrated_by != NULL) {
+            some = true;
+            tn_text_addf(out, "test%s%s is ", tasks->n > 0 ? "." : "",
+                         tasks->n > 0 ? tasks->task[k].name : "");
+            tn_eval_result_calibrated(e, out);
+            tn_text_addc(out, '\n');
+        }
+    }
+    return some;
+}
+
 static void print_results(const tn_setup *s, const tn_outcome *out)
 {
     FILE *table_out = tn_output_is_stdout(s->run.eval.predictions) ? stderr : stdout;
-    tn_result results[TN_RESULTS_MAX];
-    uint32_t n = 0;
+    tn_result_columns columns = {.names = s->arena};
+    tn_text calibrated = {0};
+    const bool raw = put_calibrated(&s->run, &out->test, &calibrated); /* data.valid never is */
     if (out->valid.metrics != NULL) {
-        const bool raw = out->test.calibrated_by != NULL && out->valid.calibrated_by == NULL;
-        const char *name = raw ? "valid (raw)" : "valid";
-        tn_eval_result_columns(&s->run, name, &out->valid, s->arena, results, &n);
+        tn_eval_result_columns(&s->run, "valid", raw ? " (raw)" : "", &out->valid, &columns);
     }
     if (out->test.metrics != NULL) {
-        tn_eval_result_columns(&s->run, "test", &out->test, s->arena, results, &n);
+        tn_eval_result_columns(&s->run, "test", "", &out->test, &columns);
     }
     tn_text text = {0};
-    if (n > 0) {
+    if (columns.n > 0) {
         const char *room[TN_METRIC_NAMES_MAX];
         const tn_strs metrics = tn_all_metric_names(&s->run, room);
-        tn_results_text(results, n, &metrics, &text);
-        tn_text_adds(&text, out->test.calibrated_by != NULL ? "test is " : "");
-        tn_eval_result_calibrated(&out->test, &text);
-        tn_text_adds(&text, out->test.calibrated_by != NULL ? "\n" : "");
+        tn_results_text(columns.of, columns.n, &metrics, &text);
+        tn_text_adds(&text, tn_text_str(&calibrated));
     }
     (void)fputs(tn_text_str(&text), table_out);
     tn_text_done(&text);
+    tn_text_done(&calibrated);
 }
 
 static tn_status open_picture(const tn_setup *s, const char *asked, tn_picture *out, tn_error *err)

@@ -1,6 +1,7 @@
 /* calibration_file.c - writes and checks a calibration. */
 #include "serve/calibration_file.h"
 
+#include "base/core/arena.h"
 #include "base/file/file.h"
 
 #include <math.h>
@@ -53,8 +54,68 @@ const tn_doc_row tn_calibration_map_rows[] = {
     TN_DOC_END,
 };
 
-const tn_doc_row tn_calibration_rows[] = {TN_DOC_GROUP('{', tn_calibration_map_rows, "calibration"),
-                                          TN_DOC_END};
+static const tn_doc_row task_rows[] = {
+    TN_DOC_STR(tn_task_calibration, task, "name"),
+    TN_DOC_OBJECT(tn_task_calibration, map, tn_calibration, '{', tn_calibration_map_rows,
+                  "calibration"),
+    TN_DOC_END,
+};
+
+static const char *check_maps(const tn_calibrations *maps)
+{
+    return maps->has_first || maps->n > 0 ? NULL : "calibration";
+}
+
+static const char *check_calibrations(void *maps)
+{
+    return check_maps(maps);
+}
+
+static const char *check_file(void *file)
+{
+    return check_maps(&((const tn_calibration_file *)file)->maps);
+}
+
+/* `m`: "", or the member of `t` that is a tn_calibrations, with a dot. */
+#define MAPS_ROWS(t, m)                                                                            \
+    TN_DOC_OBJECT(t, m first, tn_calibration, '{', tn_calibration_map_rows, "calibration",         \
+                  TN_DOC_FLAG(t, m has_first)),                                                    \
+        TN_DOC_LIST(t, m n, m more, const tn_task_calibration *, '{', task_rows, TN_TASKS_MAX,     \
+                    "tasks", TN_DOC_MAY_MISS)
+
+const tn_doc_row tn_calibration_rows[] = {MAPS_ROWS(tn_calibrations, ),
+                                          TN_DOC_CHECK(check_calibrations), TN_DOC_END};
+
+tn_calibrations tn_calibrations_of(const tn_calibration *map, const tn_tasks *tasks,
+                                   tn_arena *arena)
+{
+    tn_calibrations maps = {.has_first = map[0].kind != TN_CALIBRATION_NONE, .first = map[0]};
+    tn_task_calibration *more = TN_NEW_ARRAY(arena, tn_task_calibration, TN_TASKS_MAX);
+    for (uint32_t k = 1; k < tn_tasks_count(tasks); k++) {
+        if (map[k].kind != TN_CALIBRATION_NONE) {
+            more[maps.n++] = (tn_task_calibration){tasks->task[k].name, map[k]};
+        }
+    }
+    maps.more = more;
+    return maps;
+}
+
+tn_status tn_calibrations_by_task(const tn_calibrations *maps, const tn_tasks *tasks,
+                                  tn_calibration *out, tn_error *err)
+{
+    for (uint32_t k = 0; k < tn_tasks_count(tasks); k++) {
+        out[k] = k == 0 && maps->has_first ? maps->first : (tn_calibration){0};
+    }
+    for (uint32_t i = 0; i < maps->n; i++) {
+        const char *name = maps->more[i].task;
+        const uint32_t k = tn_tasks_find(tasks, name, strlen(name));
+        if (k == TN_NO_TASK || k == 0) {
+            return tn_fail(err, TN_E_DATA, "it calibrates '%s', which is no further task", name);
+        }
+        out[k] = maps->more[i].map;
+    }
+    return TN_OK;
+}
 
 /* ---- the file ---- */
 
@@ -65,8 +126,8 @@ static const tn_doc_row file_rows[] = {
     TN_DOC_LIST(tn_calibration_file, data.n, data.item, const char *const *, '\0', tn_doc_str_items,
                 UINT32_MAX, "data"),
     TN_DOC_COUNT(tn_calibration_file, rows, UINT64_MAX, "rows"),
-    TN_DOC_OBJECT(tn_calibration_file, map, tn_calibration, '{', tn_calibration_map_rows,
-                  "calibration"),
+    MAPS_ROWS(tn_calibration_file, maps.),
+    TN_DOC_CHECK(check_file),
     TN_DOC_END,
 };
 

@@ -51,7 +51,8 @@ typedef struct tn_exported_group {
 
 /* Nodes of a task. */
 typedef struct tn_exported_task {
-    const char *score, *given; /* given: NULL where the task is no share */
+    const char *score, *given;  /* given: NULL where the task is no share */
+    tn_calibration calibration; /* map of `score`; kind NONE: there is none */
 } tn_exported_task;
 
 typedef struct tn_exported_model {

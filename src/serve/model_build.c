@@ -360,7 +360,10 @@ static void read_tasks(tn_exported_model *b, const tn_model_json *model)
     tn_tasks *tasks = TN_NEW(b->arena, tn_tasks);
     for (uint32_t k = 0; k < model->n_tasks; k++) {
         const tn_model_task *t = &model->task[k];
-        b->task[k] = (tn_exported_task){.score = t->score, .given = t->given};
+        b->task[k] = (tn_exported_task){.score = t->score,
+                                        .given = t->given,
+                                        .calibration =
+                                            k == 0 ? model->output[0].calibration : t->calibration};
         tasks->task[k] = (tn_task){.name = t->name,
                                    .target = t->target,
                                    .of = t->given != NULL ? 0 : TN_NO_TASK,

@@ -55,11 +55,20 @@ static const tn_doc_row output_rows[] = {
     TN_DOC_END,
 };
 
+static const char *check_task(void *task)
+{
+    const tn_model_task *t = task;
+    return t->calibrated && t->target != TN_TARGET_CLICK ? "calibration" : NULL;
+}
+
 static const tn_doc_row task_rows[] = {
     TN_DOC_STR(tn_model_task, name, "name"),
     TN_DOC_WORD(tn_model_task, target, tn_target, tn_target_words, "task"),
     TN_DOC_STR(tn_model_task, score, "score"),
     TN_DOC_STR(tn_model_task, given, "given", TN_DOC_MAY_MISS),
+    TN_DOC_OBJECT(tn_model_task, calibration, tn_calibration, '{', tn_calibration_map_rows,
+                  "calibration", TN_DOC_FLAG(tn_model_task, calibrated)),
+    TN_DOC_CHECK(check_task),
     TN_DOC_END,
 };
 
@@ -117,7 +126,7 @@ static uint32_t version_of(const void *model)
 
 const tn_document tn_model_document = {.format = "tnet-model",
                                        .is = "the model of an export",
-                                       .newest = 4,
+                                       .newest = 5,
                                        .newer = TN_E_CKPT,
                                        .rows = model_rows,
                                        .version = version_of};

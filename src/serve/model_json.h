@@ -50,6 +50,8 @@ typedef struct tn_model_task {
     tn_target target;
     const char *score; /* the node of its score: of clicks the logit */
     const char *given; /* a share's logit given a click; NULL: it is no share */
+    bool calibrated;   /* not the first, which has the calibration of the output */
+    tn_calibration calibration;
 } tn_model_task;
 
 typedef struct tn_model_json {

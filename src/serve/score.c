@@ -400,10 +400,11 @@ static tn_status gather(tn_scorer *s, const piece *p, tn_error *err)
     return TN_OK;
 }
 
-static void calibrate(const tn_scorer *s, uint32_t rows, float *logit, float *pctr)
+static void calibrate(const tn_scorer *s, const tn_calibration *map, uint32_t rows, float *logit,
+                      float *pctr)
 {
     for (uint32_t r = 0; r < rows; r++) {
-        double z = tn_calibration_logit(&s->b->calibration, (double)logit[r], s->unknown[r]);
+        double z = tn_calibration_logit(map, (double)logit[r], s->unknown[r]);
         logit[r] = (float)z;
         if (pctr != NULL) {
             pctr[r] = (float)tn_sigmoid(z);
@@ -426,6 +427,9 @@ static void copy_tasks(tn_scorer *s, const tn_exported_graph *graph, uint32_t ro
         float *given = s->columns->given[k];
         if (score != NULL) {
             copy_column(graph->score[k], rows, score + s->scored);
+            if (s->b->task[k].calibration.kind != TN_CALIBRATION_NONE) {
+                calibrate(s, &s->b->task[k].calibration, rows, score + s->scored, NULL);
+            }
         }
         if (given != NULL && graph->given[k] != NULL) {
             copy_column(graph->given[k], rows, given + s->scored);
@@ -460,7 +464,7 @@ static tn_status score_piece(tn_scorer *s, const tn_exported_graph *graph, const
         copy_column(graph->pctr, n, pctr);
     }
     if (s->b->calibration.kind != TN_CALIBRATION_NONE) {
-        calibrate(s, n, logit, pctr);
+        calibrate(s, &s->b->calibration, n, logit, pctr);
     }
     copy_tasks(s, graph, n);
     return TN_OK;

@@ -35,8 +35,8 @@ typedef struct tn_task_columns {
 } tn_task_columns;
 
 /* From here on each call that scores n rows writes them to the first n places of these, too; lent
- * until the next call of this. NULL: none. Without a calibration, which models of several tasks do
- * not have. */
+ * until the next call of this. NULL: none. Scores are calibrated, if the export says so; `given`
+ * never is. */
 void tn_scorer_set_columns(tn_scorer *s, const tn_task_columns *out);
 
 /* Writes logit[batch->rows] and, unless NULL, pctr[batch->rows]; corrected for sampled negatives

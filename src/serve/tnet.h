@@ -188,7 +188,8 @@ TNET_API int tnet_score_task(tnet_scorer *scorer, int task, float *logits, float
 TNET_API int tnet_score_tasks(tnet_scorer *scorer, float *const *logits, float *const *clicks,
                               tnet_error *err);
 /* Scores all rows for a task that is a share of another (`of` of the configuration), given a click
- * of that one: P(purchase | click). TNET_E_USAGE: the task is no share. */
+ * of that one: P(purchase | click), as the model has it, without a calibration. TNET_E_USAGE: the
+ * task is no share. */
 TNET_API int tnet_score_given(tnet_scorer *scorer, int task, float *logits, float *clicks,
                               tnet_error *err);
 

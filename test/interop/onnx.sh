@@ -102,6 +102,13 @@ for op in $(tnet-train --list-ops | cut -d ' ' -f 1 | grep -vxF -f losses); do
     esac
 done
 
+# several tasks: each output is a column of predictions
+expect 0 tnet-data gen -q buy=0.3 rows=3000 --to tasks.csv
+expect 0 tnet-data gen -q buy=0.3 rows=500 first_row=3000 --to tasks.rows.csv
+for config in configs/tasks/shared.yaml configs/tasks/mmoe.yaml configs/tasks/esmm.yaml configs/tasks/ple.yaml; do
+    check "tasks-$(basename "$config" .yaml)" "$config" data.train=tasks.csv data.valid=~ data.test=tasks.rows.csv train.batch=64 train.max_steps=30
+done
+
 # with a calibration: two numbers, three, and lines between knots
 clicks later.tsv 1000 4000
 expect 0 tnet-eval -q configs/deepfm.yaml run.dir=runs/deepfm eval.calibrate=none --data rows.tsv --fetch in.deep --fetch in.wide

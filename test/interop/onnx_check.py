@@ -19,7 +19,13 @@ def columns(path):
     with open(path) as file:
         head = file.readline().rstrip("\n").split("\t")
         rows = [line.rstrip("\n").split("\t") for line in file]
-    return {name: numpy.array([[float(row[i])] for row in rows]) for i, name in enumerate(head) if name in ("logit", "pctr", "score")}
+    scores = {"logit": "logit", "pctr": "pctr", "score": "score", "prediction": "score", "given": "given"}
+    found = {}
+    for i, name in enumerate(head):
+        task, _, what = name.rpartition(".")
+        if what in scores:
+            found[f"{task}:{scores[what]}" if task else scores[what]] = numpy.array([[float(row[i])] for row in rows])
+    return found
 
 
 def unknown_slots(calibration, raw, logit):

@@ -50,7 +50,7 @@ static tn_calibrate *fit(tn_calibrate_method method)
     }
     (void)snprintf(folder, sizeof folder, "%s/%s", run, which.name);
     assert_ok(tn_calibrate_commit(c, folder, which.step, &err), err.text);
-    assert_int_equal(c->rows, tn_metrics_rows(out.metrics));
+    assert_int_equal(c->of[0].rows, tn_metrics_rows(out.metrics));
     tn_worker_free(w);
     return c;
 }
@@ -81,7 +81,7 @@ TEST(an_export_scores_through_its_calibration)
         float *served FREED(tn_free) = exportkit_scorer_logits(&k, out.path, &n[1]);
         assert_int_equal(n[0], n[1]);
         for (uint32_t r = 0; r < n[0]; r++) {
-            double p = tn_sigmoid(tn_calibration_logit(&c->map, (double)plain[r], 0));
+            double p = tn_sigmoid(tn_calibration_logit(c->map, (double)plain[r], 0));
             assert_true(fabs(p - tn_sigmoid((double)served[r])) < 1e-5);
         }
         tn_calibrate_free(c);
@@ -91,7 +91,7 @@ TEST(an_export_scores_through_its_calibration)
 TEST(platt_keeps_the_clicks_of_the_rows_it_was_fitted_on)
 {
     tn_calibrate *c = fit(TN_CALIBRATE_PLATT);
-    assert_true(fabs(tn_metrics_get(c->after, "copc") - 1) < 1e-6);
+    assert_true(fabs(tn_metrics_get(c->of[0].after, "copc") - 1) < 1e-6);
     tn_calibrate_free(c);
 }
 
@@ -174,13 +174,13 @@ TEST(unknown_slots_count_alike_in_a_run_and_in_its_export)
     tn_text text CLEANUP(tn_text_done) = {0};
     tn_calibrate_free(fit(TN_CALIBRATE_PLATT));
     assert_int_equal(tn_calibration_file_read(&file, path, k.arena, NULL), TN_OK);
-    file.map = (tn_calibration){.kind = TN_CALIBRATION_PLATT, .a = 1, .c = -.25};
+    file.maps.first = (tn_calibration){.kind = TN_CALIBRATION_PLATT, .a = 1, .c = -.25};
     assert_int_equal(tn_document_write(&tn_calibration_document, &file, &text, NULL), TN_OK);
     assert_non_null(strstr(tn_text_str(&text), "\"a\":1,\"b\":0,\"c\":-0.25}"));
     assert_int_equal(tn_file_replace(path, text.data, text.size, NULL), TN_OK);
     assert_int_equal(export_to("unknown", k.plan, &out, NULL), TN_OK);
     tn_evaluation before CLEANUP(tn_evaluation_done) = evaluate(NULL, &raw);
-    tn_evaluation after CLEANUP(tn_evaluation_done) = evaluate(&file.map, &behind);
+    tn_evaluation after CLEANUP(tn_evaluation_done) = evaluate(&file.maps.first, &behind);
     float *served FREED(tn_free) = exportkit_scorer_logits(&k, out.path, &n);
     assert_int_equal(n, raw.n);
     for (uint32_t r = 0; r < n; r++) {
@@ -204,7 +204,7 @@ static tn_calibration find(const tn_calibration_file *file, const char *folder, 
     } else {
         (void)remove(beside);
     }
-    const tn_calibrate_wanted wanted = {method, folder, step, k.run.data.negative_sampling};
+    const tn_calibrate_wanted wanted = {method, folder, step, k.run.data.negative_sampling, NULL};
     tn_text_clear(said);
     assert_int_equal(tn_calibrate_find(&wanted, k.arena, &map, said, NULL), TN_OK);
     assert_null(strchr(tn_text_str(said), '\n')); /* one line */
@@ -237,7 +237,7 @@ TEST(a_run_s_calibration_is_for_the_model_and_step_it_names)
     for (uint32_t i = 0; i < sizeof fits / sizeof fits[0]; i++) {
         const tn_calibration map = find(&good, folder, good.step, fits[i], &said);
         assert_int_equal(map.kind, TN_CALIBRATION_PLATT);
-        assert_true(map.a == good.map.a && map.b == good.map.b);
+        assert_true(map.a == good.maps.first.a && map.b == good.maps.first.b);
         assert_memory_equal(tn_text_str(&said), "calibrated by '", 15);
     }
     tn_text_done(&said);
@@ -286,7 +286,7 @@ TEST(an_export_takes_what_the_run_has_left)
     k.run.eval.calibrate = TN_CALIBRATE_NONE;
     assert_int_equal(map[0].kind, TN_CALIBRATION_NONE);
     assert_int_equal(map[1].kind, TN_CALIBRATION_PLATT);
-    assert_true(map[1].a == file.map.a && map[1].b == file.map.b);
+    assert_true(map[1].a == file.maps.first.a && map[1].b == file.maps.first.b);
 }
 
 TEST(without_a_calibration_the_bytes_are_those_of_ever)
@@ -328,9 +328,9 @@ TEST(every_flipped_or_missing_byte_of_the_file_is_noticed)
     tn_calibration_file file;
     tn_calibrate *c = fit(TN_CALIBRATE_ISOTONIC);
     assert_int_equal(tn_calibration_file_read(&file, path, k.arena, &err), TN_OK);
-    assert_int_equal(file.rows, c->rows);
-    assert_int_equal(file.map.n, c->map.n);
-    assert_memory_equal(file.map.knot, c->map.knot, c->map.n * sizeof(tn_knot));
+    assert_int_equal(file.rows, c->of[0].rows);
+    assert_int_equal(file.maps.first.n, c->map[0].n);
+    assert_memory_equal(file.maps.first.knot, c->map[0].knot, c->map[0].n * sizeof(tn_knot));
     assert_int_equal(tn_file_read_all(path, 1 << 20, &text, &err), TN_OK);
     for (size_t at = 0; at < text.size; at++) {
         text.data[at] = (char)(text.data[at] ^ 1);

@@ -47,9 +47,9 @@ TEST(a_calibration_tells_what_it_was_fitted_on)
     resultkit_make(&k, false, "item");
     const tn_calibrate c = {
         .opts = {.method = TN_CALIBRATE_PLATT, .path = "c.json", .data = &data},
-        .rows = 8,
-        .map = {.kind = TN_CALIBRATION_PLATT, .a = 1.5, .b = -.25},
-        .after = k.evaluation.metrics,
+        .n = 1,
+        .of = {{.rows = 8, .after = k.evaluation.metrics}},
+        .map = {{.kind = TN_CALIBRATION_PLATT, .a = 1.5, .b = -.25}},
     };
     k.findings.calibrate = &c;
     text_of(&k, &text);

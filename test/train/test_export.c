@@ -452,7 +452,7 @@ TEST(a_model_that_does_not_add_up_is_refused)
 {
     static const char *const lies[][2] = {
         {"\"tnet-model\"", "\"tnet-modal\""},
-        {"[1,0]", "[5,0]"},
+        {"[1,0]", "[6,0]"},
         {"\"dict.tnd\"", "\"../dict.tnd\""},
         {"\"dict.tnd\"", "null"},
         {"\"pool\":\"sum\"", "\"pool\":\"some\""},

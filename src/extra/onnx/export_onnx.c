@@ -6,17 +6,24 @@
 #include "train/config/export_files.h"
 #include "train/export/exportjson.h"
 
-static const tn_onnx_knot *onnx_knots(const tn_calibration *map, tn_arena *arena)
+static tn_onnx_map map_of(const tn_calibration *map, tn_arena *arena)
 {
     tn_onnx_knot *knot = TN_NEW_ARRAY(arena, tn_onnx_knot, map->n);
+    double *by = TN_NEW_ARRAY(arena, double, 3);
     for (uint32_t i = 0; i < map->n; i++) {
         knot[i] = (tn_onnx_knot){map->knot[i].z, map->knot[i].p};
     }
-    return knot;
+    by[0] = map->a;
+    by[1] = map->b;
+    by[2] = map->c;
+    return (tn_onnx_map){.platt = map->kind == TN_CALIBRATION_PLATT ? by : NULL,
+                         .knot = knot,
+                         .n_knots = map->kind == TN_CALIBRATION_ISOTONIC ? map->n : 0};
 }
 
 /* Tasks after the first, whose nodes have names in the export. */
-static const tn_onnx_task *onnx_tasks(const tn_export_graph *x, tn_arena *arena)
+static const tn_onnx_task *onnx_tasks(const tn_export_graph *x, const tn_calibration *map,
+                                      tn_arena *arena)
 {
     tn_onnx_task *task = TN_NEW_ARRAY(arena, tn_onnx_task, (size_t)x->n_tasks + 1);
     for (uint32_t k = 1; k < x->n_tasks; k++) {
@@ -25,15 +32,14 @@ static const tn_onnx_task *onnx_tasks(const tn_export_graph *x, tn_arena *arena)
             (tn_onnx_task){.name = t->name,
                            .is_click = t->target == TN_TARGET_CLICK,
                            .score = tn_graph_find(x->g, t->score),
-                           .given = t->given != NULL ? tn_graph_find(x->g, t->given) : NULL};
+                           .given = t->given != NULL ? tn_graph_find(x->g, t->given) : NULL,
+                           .map = map_of(&map[k], arena)};
     }
     return task;
 }
 
 static tn_status make_onnx(const tn_export_model *m, tn_text *out, tn_error *err)
 {
-    const tn_calibration *map = m->calibration;
-    const double by[] = {map->a, map->b, map->c};
     tn_text inputs = {0};
     tn_export_inputs_json(&inputs, m->graph);
     const tn_onnx_meta meta[] = {{"tnet.model_id", m->model_id},
@@ -41,12 +47,10 @@ static tn_status make_onnx(const tn_export_model *m, tn_text *out, tn_error *err
                                  {"tnet.version", TN_VERSION}};
     const tn_onnx_model how = {.logit = m->graph->logit,
                                .pctr = m->graph->pctr,
-                               .calibrated = map->kind == TN_CALIBRATION_PLATT ? by : NULL,
+                               .map = map_of(&m->calibration[0], m->arena),
                                .unknown_max = TN_UNKNOWN_MAX,
-                               .knot = onnx_knots(map, m->arena),
-                               .n_knots = map->n,
                                .logit_max = TN_LEVEL_LOGIT_MAX,
-                               .task = onnx_tasks(m->graph, m->arena),
+                               .task = onnx_tasks(m->graph, m->calibration, m->arena),
                                .n_tasks = m->graph->n_tasks > 0 ? m->graph->n_tasks - 1 : 0,
                                .version = TN_VERSION,
                                .meta = meta,

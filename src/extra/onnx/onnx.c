@@ -701,18 +701,17 @@ static void put_node(tn_onnx *o, const tn_node *n)
 /* ---- calibrations, after the logit of the model ---- */
 
 /* a z + b + c m. */
-static void put_platt(tn_onnx *o)
+static void put_platt(tn_onnx *o, const double *by, const char *logit, const char *out)
 {
-    const double *by = o->m->calibrated;
-    const char *product = scaled(o, NULL, tn_onnx_name(o, o->m->logit), by[0]);
+    const char *product = scaled(o, NULL, logit, by[0]);
     const bool shifts = by[2] < 0 || by[2] > 0;
     const char *z =
-        tn_onnx_put(o, shifts ? NULL : "logit", "Add", IN(product, tn_onnx_number(o, by[1])), NULL);
+        tn_onnx_put(o, shifts ? NULL : out, "Add", IN(product, tn_onnx_number(o, by[1])), NULL);
     if (shifts) {
         o->unknown = true;
         const char *m = tn_onnx_put(
             o, NULL, "Min", IN(TN_ONNX_UNKNOWN, tn_onnx_number(o, o->m->unknown_max)), NULL);
-        (void)tn_onnx_put(o, "logit", "Add", IN(z, scaled(o, NULL, m, by[2])), NULL);
+        (void)tn_onnx_put(o, out, "Add", IN(z, scaled(o, NULL, m, by[2])), NULL);
     }
 }
 
@@ -728,7 +727,7 @@ enum { LINE_AT, LINE_AT_LOW, LINE_SLOPE, LINE_BASE, LINE_TABLES };
 
 /* Makes the lines of p and of 1 - p that hold below breakpoint i. A line begins at the breakpoint
  * from which nothing cancels; before the first one and after the last one it is flat. */
-static void lay_lines(const tn_onnx_model *m, float *table[LINE_TABLES])
+static void lay_lines(const tn_onnx_map *m, float *table[LINE_TABLES])
 {
     for (uint32_t i = 0; i <= m->n_knots; i++) {
         const tn_onnx_knot *left = &m->knot[i > 0 ? i - 1 : 0];
@@ -748,15 +747,16 @@ static void lay_lines(const tn_onnx_model *m, float *table[LINE_TABLES])
 
 /* Gathers the tables' rows of the line that holds at z: its number is that of the breakpoints which
  * are not above z. */
-static void gather_lines(tn_onnx *o, const char *z, const char *line[LINE_TABLES])
+static void gather_lines(tn_onnx *o, const tn_onnx_map *map, const char *z,
+                         const char *line[LINE_TABLES])
 {
     static const char *const names[] = {"at", "at_low", "slope", "base"};
-    const uint32_t n = o->m->n_knots;
+    const uint32_t n = map->n_knots;
     float *table[LINE_TABLES];
     float *knot = TN_NEW_ARRAY(o->arena, float, n);
     const char *knots = tn_onnx_join(o, o->y->name, "knots");
     for (uint32_t i = 0; i < n; i++) {
-        knot[i] = float_above(o->m->knot[i].z);
+        knot[i] = float_above(map->knot[i].z);
     }
     tn_onnx_tensor(o, knots, TN_ONNX_FLOATS, 1, (const int64_t[TN_ONNX_RANK]){n}, knot);
     const char *reached = tn_onnx_put(o, NULL, "GreaterOrEqual", IN(z, knots), NULL);
@@ -767,7 +767,7 @@ static void gather_lines(tn_onnx *o, const char *z, const char *line[LINE_TABLES
     for (uint32_t k = 0; k < LINE_TABLES; k++) {
         table[k] = TN_NEW_ARRAY(o->arena, float, 2 * (size_t)n + 2);
     }
-    lay_lines(o->m, table);
+    lay_lines(map, table);
     for (uint32_t k = 0; k < LINE_TABLES; k++) {
         const char *name = tn_onnx_join(o, o->y->name, names[k]);
         tn_onnx_tensor(o, name, TN_ONNX_FLOATS, 2, (const int64_t[TN_ONNX_RANK]){n + 1, 2},
@@ -778,16 +778,14 @@ static void gather_lines(tn_onnx *o, const char *z, const char *line[LINE_TABLES
 
 /* ln p - ln(1 - p), within +-logit_max; p and 1 - p are base + slope (z - at). z is kept near the
  * breakpoints, since an infinite one times a slope of 0 is no number. */
-static void put_isotonic(tn_onnx *o)
+static void put_isotonic(tn_onnx *o, const tn_onnx_map *m, const char *logit, const char *name)
 {
-    const tn_onnx_model *m = o->m;
     const char *line[LINE_TABLES];
     const float top = float_above(m->knot[m->n_knots - 1].z);
     const float bottom = nextafterf(float_above(m->knot[0].z), -INFINITY);
-    const char *z = tn_onnx_put(
-        o, NULL, "Min", IN(tn_onnx_name(o, m->logit), tn_onnx_number(o, (double)top)), NULL);
+    const char *z = tn_onnx_put(o, NULL, "Min", IN(logit, tn_onnx_number(o, (double)top)), NULL);
     z = tn_onnx_put(o, NULL, "Max", IN(z, tn_onnx_number(o, (double)bottom)), NULL);
-    gather_lines(o, z, line);
+    gather_lines(o, m, z, line);
     const char *d = tn_onnx_put(o, NULL, "Sub", IN(z, line[LINE_AT]), NULL);
     d = tn_onnx_put(o, NULL, "Sub", IN(d, line[LINE_AT_LOW]), NULL);
     const char *rise = tn_onnx_put(o, NULL, "Mul", IN(d, line[LINE_SLOPE]), NULL);
@@ -797,8 +795,18 @@ static void put_isotonic(tn_onnx *o)
     tn_onnx_tensor(o, signs, TN_ONNX_FLOATS, 1, (const int64_t[TN_ONNX_RANK]){2},
                    (const float[]){1, -1});
     const char *sum = sum_row(o, NULL, tn_onnx_put(o, NULL, "Mul", IN(ln, signs), NULL));
-    const char *most = tn_onnx_put(o, NULL, "Min", IN(sum, tn_onnx_number(o, m->logit_max)), NULL);
-    (void)tn_onnx_put(o, "logit", "Max", IN(most, tn_onnx_number(o, -m->logit_max)), NULL);
+    const char *most =
+        tn_onnx_put(o, NULL, "Min", IN(sum, tn_onnx_number(o, o->m->logit_max)), NULL);
+    (void)tn_onnx_put(o, name, "Max", IN(most, tn_onnx_number(o, -o->m->logit_max)), NULL);
+}
+
+void tn_onnx_put_map(tn_onnx *o, const tn_onnx_map *map, const char *logit, const char *out)
+{
+    if (map->n_knots > 0) {
+        put_isotonic(o, map, logit, out);
+    } else {
+        put_platt(o, map->platt, logit, out);
+    }
 }
 
 static void put_calibration(tn_onnx *o)
@@ -806,7 +814,7 @@ static void put_calibration(tn_onnx *o)
     const tn_onnx_model *m = o->m;
     o->y = m->pctr; /* it is not written itself, but nodes in between are named after it */
     o->steps = 0;
-    (m->n_knots > 0 ? put_isotonic : put_platt)(o);
+    tn_onnx_put_map(o, &m->map, tn_onnx_name(o, m->logit), "logit");
     (void)tn_onnx_put(o, "pctr", "Sigmoid", IN("logit"), NULL);
 }
 
@@ -915,9 +923,9 @@ tn_status tn_graph_onnx(const tn_graph *g, const tn_onnx_model *m, tn_text *out,
                  .m = m,
                  .logit = m->logit,
                  .pctr = m->pctr,
-                 .calibrated = m->calibrated != NULL || m->n_knots > 0,
+                 .calibrated = m->map.platt != NULL || m->map.n_knots > 0,
                  .arena = tn_arena_new(1 << 14)};
-    TN_ASSERT(m->calibrated == NULL || m->n_knots == 0);
+    TN_ASSERT(m->map.platt == NULL || m->map.n_knots == 0);
     TN_ASSERT(m->logit->shape.cols == 1 && m->pctr->shape.cols == 1);
     o.used = TN_NEW_ARRAY(o.arena, bool, TN_NODES_MAX);
     o.form = TN_NEW_ARRAY(o.arena, uint8_t, TN_NODES_MAX);

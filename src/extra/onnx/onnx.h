@@ -27,24 +27,29 @@ typedef struct tn_onnx_knot {
     double z, p;
 } tn_onnx_knot;
 
+/* A calibration of a logit z; all 0: none. */
+typedef struct tn_onnx_map {
+    const double *platt; /* a, b, c: it becomes a z + b + c min(m, unknown_max); or NULL */
+    /* Else n_knots breakpoints (0: none), floats, z ascends: its probability is a line between two
+     * of them and constant outside; it is within +-logit_max. */
+    const tn_onnx_knot *knot;
+    uint32_t n_knots;
+} tn_onnx_map;
+
 /* A task after the first; its nodes have one column. */
 typedef struct tn_onnx_task {
     const char *name;
     bool is_click;
     const tn_node *score, *given; /* given: of a share; else NULL */
+    tn_onnx_map map;              /* calibrates the score */
 } tn_onnx_task;
 
 typedef struct tn_onnx_model {
     const tn_node *logit;
-    const tn_node *pctr;      /* the logit itself: the output is a score */
-    const double *calibrated; /* a, b, c: logit = a z + b + c min(m, unknown_max); or NULL */
-    double unknown_max;
-    /* Else n_knots breakpoints (0: none), floats, z ascends: pctr of the logit z is a line between
-     * two of them and constant outside; its logit is within +-logit_max. */
-    const tn_onnx_knot *knot;
-    uint32_t n_knots;
-    double logit_max;
-    const tn_onnx_task *task; /* the tasks after the first, if there are several */
+    const tn_node *pctr; /* the logit itself: the output is a score */
+    tn_onnx_map map;
+    double unknown_max, logit_max; /* limits of maps */
+    const tn_onnx_task *task;      /* the tasks after the first, if there are several */
     uint32_t n_tasks;
     const char *version; /* version of the producer */
     const tn_onnx_meta *meta;

@@ -17,6 +17,8 @@ enum { TN_ONNX_FLOAT = 1, TN_ONNX_INT = 2, TN_ONNX_INTS = 7 }; /* AttributeProto
 enum { TN_ONNX_NAME = 512, TN_ONNX_RANK = 4 };
 
 /* One attribute; NULL name: none. */
+typedef struct tn_onnx_map tn_onnx_map; /* extra/onnx/onnx.h */
+
 typedef struct tn_onnx_attr {
     const char *name;
     uint32_t type;
@@ -49,6 +51,9 @@ const char *tn_onnx_join(tn_onnx *o, const char *a, const char *b);
 const char *tn_onnx_name(tn_onnx *o, const tn_node *n);
 /* Returns the name of operand i of the node that is written. */
 const char *tn_onnx_in(tn_onnx *o, uint32_t i);
+
+/* Adds nodes that calibrate `logit` into `out`, named after o->y (onnx.c). The map is one. */
+void tn_onnx_put_map(tn_onnx *o, const tn_onnx_map *map, const char *logit, const char *out);
 
 /* Adds the outputs of further tasks, after all nodes (onnxtasks.c). */
 void tn_onnx_put_tasks(tn_onnx *o);

@@ -133,12 +133,12 @@ TEST(outputs_have_their_names)
     assert_int_equal(s.meta, 1);
     tn_text_done(&out);
 
-    m.calibrated = (const double[]){0.9, 0.1, 0};
+    m.map.platt = (const double[]){0.9, 0.1, 0};
     out = write_model(&n, &m);
     s = look(&out);
     assert_string_equal(s.names, "logit:node logit:raw p:1 logit pctr ");
     tn_text_done(&out);
-    m.calibrated = (const double[]){0.9, 0.1, -0.05};
+    m.map.platt = (const double[]){0.9, 0.1, -0.05};
     m.unknown_max = 63;
     out = write_model(&n, &m);
     s = look(&out);
@@ -274,7 +274,7 @@ TEST(a_calibration_of_knots_is_that_of_the_formula)
     net n CLEANUP(close_net) = {
         tn_graph_new(&(tn_graph_opts){.max_rows = KNOTS * AROUND, .frozen = true}),
         tn_params_new()};
-    tn_onnx_model m = {.knot = knots, .n_knots = KNOTS, .logit_max = 16};
+    tn_onnx_model m = {.map = {.knot = knots, .n_knots = KNOTS}, .logit_max = 16};
     tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
     tn_node *x = tn_input(n.g, "x", 1, false);
     finish(&n, &m, tn_apply(n.g, &tn_op_sum_cols, "z", TN_IN(x), NULL), "p");
@@ -291,4 +291,99 @@ TEST(a_calibration_of_knots_is_that_of_the_formula)
                 "%.9g becomes %.9g instead of %.9g", z, logit[r], want);
         assert_true(fabs(pctr[r] - 1 / (1 + exp(-want))) <= 1e-6);
     }
+}
+
+/* ---- several tasks ---- */
+
+static double sigmoid(double z)
+{
+    return 1 / (1 + exp(-z));
+}
+
+/* Compares an output with what `want` makes of the logits a of a click and b of a purchase. */
+static void check_output(const tn_text *model, const tn_graph *g, const char *name,
+                         double (*want)(double a, double b))
+{
+    enum { ROWS = 9 };
+    tn_arena *arena FREED(tn_arena_free) = tn_arena_new(1 << 16);
+    const double *got = tn_onnx_eval(model, name, g, ROWS, arena);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        const double a = r - 4.0;
+        const double should = want(a, 1.5 - a / 2);
+        fail_if(!(fabs(got[r] - should) <= 1e-6 * fmax(1, fabs(should))),
+                "%s of row %u is %.9g instead of %.9g", name, r, got[r], should);
+    }
+}
+
+static double logit_of_both(double a, double b)
+{
+    return -log(exp(-a) + exp(-b) + exp(-a - b));
+}
+
+static double purchase(double a, double b)
+{
+    return sigmoid(a) * sigmoid(b);
+}
+
+static double purchase_given(double a, double b)
+{
+    (void)a;
+    return sigmoid(b);
+}
+
+static double seconds(double a, double b)
+{
+    (void)a;
+    return b;
+}
+
+static double mapped(double a, double b)
+{
+    return 0.9 * logit_of_both(a, b) + 0.1;
+}
+
+static double mapped_purchase(double a, double b)
+{
+    return sigmoid(mapped(a, b));
+}
+
+static double on_knots(double a, double b)
+{
+    return calibrated(logit_of_both(a, b));
+}
+
+TEST(outputs_of_tasks_have_the_values_of_the_graph)
+{
+    net n CLEANUP(close_net) = {tn_graph_new(&(tn_graph_opts){.max_rows = 9, .frozen = true}),
+                                tn_params_new()};
+    tn_node *x = tn_input(n.g, "x", 1, false);
+    tn_node *a = tn_apply(n.g, &tn_op_sum_cols, "a", TN_IN(x), NULL);
+    const tn_scale_attr half = {.by = -0.5, .plus = 1.5};
+    tn_node *b = tn_apply(n.g, &tn_op_scale, "b", TN_IN(a), &half);
+    tn_node *both = tn_apply(n.g, &tn_op_both, "both", TN_IN(a, b), NULL);
+    tn_node *p = tn_activate(n.g, "p", a, "sigmoid");
+    const char *const kept[] = {"p", "b", "both"};
+    assert_int_equal(tn_params_seal(n.params, NULL), TN_OK);
+    assert_int_equal(
+        tn_graph_finish(n.g, &(tn_wanted){.logit = a, .fetch = kept, .n_fetch = 3}, NULL), TN_OK);
+    for (uint32_t r = 0; r < 9; r++) {
+        *tn_val_row(x, r) = (float)r - 4;
+    }
+    tn_onnx_task task[2] = {{"buy", true, both, b, {0}}, {"watch", false, b, NULL, {0}}};
+    tn_onnx_model m = {
+        .logit = a, .pctr = p, .logit_max = 16, .task = task, .n_tasks = 2, .version = "1"};
+    tn_text raw CLEANUP(tn_text_done) = write_model(&n, &m);
+    check_output(&raw, n.g, "buy:logit", logit_of_both);
+    check_output(&raw, n.g, "buy:pctr", purchase);
+    check_output(&raw, n.g, "buy:given", purchase_given);
+    check_output(&raw, n.g, "watch:score", seconds);
+    task[0].map.platt = (const double[]){0.9, 0.1, 0};
+    tn_text platt CLEANUP(tn_text_done) = write_model(&n, &m);
+    check_output(&platt, n.g, "buy:logit", mapped);
+    check_output(&platt, n.g, "buy:pctr", mapped_purchase);
+    check_output(&platt, n.g, "buy:given", purchase_given);
+    task[0].map = (tn_onnx_map){.knot = knots, .n_knots = KNOTS};
+    m.map = task[0].map;
+    tn_text lines CLEANUP(tn_text_done) = write_model(&n, &m);
+    check_output(&lines, n.g, "buy:logit", on_knots);
 }

@@ -25,7 +25,7 @@ typedef struct tn_text tn_text;                 /* base/core/text.h */
 /* The model that is exported; all of it lives longer than the call. */
 typedef struct tn_export_model {
     const tn_export_graph *graph;
-    const tn_calibration *calibration;
+    const tn_calibration *calibration; /* by task */
     const char *model_id;
     tn_arena *arena; /* arena of the export, for what `make` needs */
 } tn_export_model;

@@ -350,14 +350,20 @@ bool tn_run_trains_on_stdin(const tn_run *run)
     return has;
 }
 
-const char *tn_run_watched(const tn_run *run)
+bool tn_run_has_clicks(const tn_run *run)
 {
     const tn_tasks *tasks = run->data.tasks;
-    bool clicks = false;
+    bool clicks = tn_loss_of(&run->loss)->target == TN_TARGET_CLICK;
     for (uint32_t k = 0; tasks != NULL && k < tasks->n; k++) {
         clicks = clicks || tasks->task[k].target == TN_TARGET_CLICK;
     }
-    return clicks ? "valid.tasks.ne" : tn_loss_of(&run->loss)->watched;
+    return clicks;
+}
+
+const char *tn_run_watched(const tn_run *run)
+{
+    return run->data.tasks != NULL && tn_run_has_clicks(run) ? "valid.tasks.ne"
+                                                             : tn_loss_of(&run->loss)->watched;
 }
 
 const char *tn_run_monitor(const tn_run *run)

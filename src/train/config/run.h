@@ -195,6 +195,9 @@ bool tn_run_exports_days(const tn_run *run);
 /* run.dir, or where runs of this name are kept. Appends to `out`. */
 void tn_run_dir(const tn_run_opts *run, tn_text *out);
 
+/* Returns whether a task, or the label, is of clicks: its scores are probabilities. */
+bool tn_run_has_clicks(const tn_run *run);
+
 /* Returns what shows best whether the model gets better: "valid.logloss"; of several tasks
  * "valid.tasks.ne", the mean of their losses, each over that of the mean label, with which it
  * begins. */

@@ -339,7 +339,7 @@ static void check_loss(const tn_binder *b, const tn_tree *tree, const tn_run *r)
                       r->data.negative_sampling, name);
         tn_diag_hint(b->diag, "'tnet-train --list-losses' says which can");
     }
-    if (loss->target != TN_TARGET_CLICK && r->eval.calibrate != TN_CALIBRATE_AUTO &&
+    if (!tn_run_has_clicks(r) && r->eval.calibrate != TN_CALIBRATE_AUTO &&
         r->eval.calibrate != TN_CALIBRATE_NONE) {
         tn_diag_error(b->diag, tn_tree_place(tree, "eval.calibrate"),
                       "'eval.calibrate' is %s, and a model of loss '%s' has no probabilities to "
@@ -441,7 +441,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
         out->export.every = NULL;
     }
     out->data.target = tn_loss_of(&out->loss)->target;
-    if (out->data.target != TN_TARGET_CLICK || out->several != NULL) {
+    if (!tn_run_has_clicks(out)) {
         out->eval.calibrate = TN_CALIBRATE_NONE;
     }
 }

@@ -332,9 +332,6 @@ static void check_together(const tn_binder *b, const tn_tree *tree, const tn_run
         refuse(b, tree, "data.negative_sampling",
                "a row that is no click may be one of another task");
     }
-    if (run->eval.calibrate != TN_CALIBRATE_AUTO && run->eval.calibrate != TN_CALIBRATE_NONE) {
-        refuse(b, tree, "eval.calibrate", "one map is fitted to one score");
-    }
 }
 
 /* One task is a run of one label: nothing else can be said of it. */

@@ -2,6 +2,7 @@
 #include "train/eval/calibrate.h"
 
 #include "base/core/alloc.h"
+#include "config/tree.h"
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
@@ -46,14 +47,25 @@ tn_status tn_calibrate_rows(const tn_run *run, const tn_strs *named, const char 
     return status;
 }
 
+static bool fits_task(const tn_calibrate_opts *opts, uint32_t k)
+{
+    return tn_tasks_count(opts->tasks) == 1 || opts->tasks->task[k].target == TN_TARGET_CLICK;
+}
+
 tn_status tn_calibrate_open(tn_calibrate **out, const tn_calibrate_opts *opts, tn_error *err)
 {
     TN_ASSERT(opts->method != TN_CALIBRATE_NONE);
     *out = NULL;
     tn_calibrate *c = tn_alloc(1, sizeof *c, "a calibration");
     c->opts = *opts;
+    c->n = tn_tasks_count(opts->tasks);
     c->arena = tn_arena_new(1 << 12);
-    tn_status status = tn_calibrator_new(&c->calibrator, opts->sampling, err);
+    tn_status status = TN_OK;
+    for (uint32_t k = 0; k < c->n && status == TN_OK; k++) {
+        if (fits_task(opts, k)) {
+            status = tn_calibrator_new(&c->of[k].calibrator, opts->sampling, err);
+        }
+    }
     if (status != TN_OK) {
         tn_calibrate_free(c);
         return status;
@@ -64,25 +76,35 @@ tn_status tn_calibrate_open(tn_calibrate **out, const tn_calibrate_opts *opts, t
 
 void tn_calibrate_free(tn_calibrate *c)
 {
+    for (uint32_t k = 0; c != NULL && k < c->n; k++) {
+        tn_calibrator_free(c->of[k].calibrator);
+        tn_metrics_free(c->of[k].after);
+    }
     if (c != NULL) {
-        tn_calibrator_free(c->calibrator);
-        tn_metrics_free(c->after);
         tn_arena_free(c->arena);
         tn_free(c);
     }
 }
 
+static void clear_task(tn_calibrate_rows_of *t)
+{
+    if (t->rows > 0) { /* else its bins are not even touched */
+        tn_calibrator_clear(t->calibrator);
+    }
+    tn_metrics_free(t->after);
+    *t = (tn_calibrate_rows_of){.calibrator = t->calibrator};
+}
+
 void tn_calibrate_clear(tn_calibrate *c)
 {
-    if (c != NULL && c->rows > 0) { /* else its bins are not even touched */
-        tn_calibrator_clear(c->calibrator);
-        tn_metrics_free(c->after);
+    for (uint32_t k = 0; c != NULL && k < c->n; k++) {
+        clear_task(&c->of[k]);
+        c->map[k] = (tn_calibration){0};
+    }
+    if (c != NULL) {
         tn_arena_free(c->arena);
         c->arena = tn_arena_new(1 << 12);
-        c->after = NULL;
-        c->rows = 0;
-        c->clicks = 0;
-        c->map = (tn_calibration){0};
+        c->fitted = false;
     }
 }
 
@@ -92,33 +114,81 @@ void tn_calibrate_name(tn_calibrate *c, const char *name)
     memcpy(c->name, name, strlen(name) + 1);
 }
 
-tn_status tn_calibrate_sink(void *calibrate, const tn_scores *scores, tn_error *err)
+static void add_rows(tn_calibrate_rows_of *t, const tn_scores *scores)
 {
-    tn_calibrate *c = calibrate;
     const tn_batch *batch = scores->batch;
-    (void)err;
-    tn_calibrator_add(c->calibrator, &(tn_scored){.n = batch->rows,
+    tn_calibrator_add(t->calibrator, &(tn_scored){.n = batch->rows,
                                                   .logit = scores->logit,
                                                   .label = batch->label,
                                                   .weight = batch->weight,
                                                   .unknown = scores->unknown});
     for (uint32_t i = 0; i < batch->rows; i++) {
         const bool counts = batch->weight == NULL || batch->weight[i] > 0;
-        c->rows += counts ? 1 : 0;
-        c->clicks += counts ? (double)batch->label[i] : 0;
+        t->rows += counts ? 1 : 0;
+        t->clicks += counts ? (double)batch->label[i] : 0;
+    }
+}
+
+tn_status tn_calibrate_sink(void *calibrate, const tn_scores *scores, tn_error *err)
+{
+    tn_calibrate *c = calibrate;
+    (void)err;
+    for (uint32_t k = 0; k < c->n; k++) {
+        tn_batch batch;
+        tn_scores of;
+        tn_scores_of_task(scores, k, &batch, &of);
+        if (c->of[k].calibrator != NULL) {
+            add_rows(&c->of[k], &of);
+        }
     }
     return TN_OK;
 }
 
-tn_status tn_calibrate_fit(tn_calibrate *c, tn_error *err)
+static tn_status fit_task(tn_calibrate *c, uint32_t k, tn_error *err)
 {
-    if (c->after != NULL) {
-        return TN_OK;
+    tn_calibrate_rows_of *t = &c->of[k];
+    const double others = (double)t->rows - t->clicks;
+    if (t->clicks < c->opts.class_min || others < c->opts.class_min) {
+        return tn_fail(err, TN_E_DATA,
+                       "data.valid has %.0f rows with a click and %.0f without, fewer than %.0f of "
+                       "one kind say more of chance than of the model",
+                       t->clicks, others, c->opts.class_min);
     }
     TN_TRY(c->opts.method == TN_CALIBRATE_ISOTONIC
-               ? tn_calibrator_isotonic(c->calibrator, c->arena, &c->map, err)
-               : tn_calibrator_platt(c->calibrator, c->opts.method, &c->map, err));
-    return tn_calibrator_metrics(c->calibrator, &c->map, &c->after, err);
+               ? tn_calibrator_isotonic(t->calibrator, c->arena, &c->map[k], err)
+               : tn_calibrator_platt(t->calibrator, c->opts.method, &c->map[k], err));
+    return tn_calibrator_metrics(t->calibrator, &c->map[k], &t->after, err);
+}
+
+tn_status tn_calibrate_fit(tn_calibrate *c, tn_error *err)
+{
+    uint32_t n = 0;
+    tn_error first = {0};
+    for (uint32_t k = 0; k < c->n && !c->fitted; k++) {
+        tn_error why = {0};
+        if (c->of[k].calibrator == NULL) {
+            continue;
+        }
+        const tn_status status = fit_task(c, k, &why);
+        if (status != TN_OK && (status != TN_E_DATA || c->n == 1)) {
+            return tn_fail(err, status, "%s", why.text);
+        }
+        c->of[k].why = status != TN_OK ? tn_tree_text(c->arena, why.text, strlen(why.text)) : NULL;
+        first = status != TN_OK && first.code == TN_OK ? why : first;
+        n += status == TN_OK;
+    }
+    c->fitted = c->fitted || n > 0;
+    return c->fitted ? TN_OK : tn_fail(err, TN_E_DATA, "%s", first.text);
+}
+
+void tn_calibrate_left(const tn_calibrate *c, tn_text *out)
+{
+    for (uint32_t k = 0; k < c->n; k++) {
+        if (c->of[k].why != NULL) {
+            tn_text_addf(out, "; '%s' is left as it is: %s", c->opts.tasks->task[k].name,
+                         c->of[k].why);
+        }
+    }
 }
 
 tn_status tn_calibrate_commit(tn_calibrate *c, const char *checkpoint, uint64_t step, tn_error *err)
@@ -129,8 +199,8 @@ tn_status tn_calibrate_commit(tn_calibrate *c, const char *checkpoint, uint64_t 
     tn_calibration_file file = {.step = step,
                                 .sampling = c->opts.sampling,
                                 .data = c->opts.data != NULL ? *c->opts.data : named,
-                                .rows = c->rows,
-                                .map = c->map};
+                                .rows = c->of[0].rows,
+                                .maps = tn_calibrations_of(c->map, c->opts.tasks, c->arena)};
     TN_TRY(tn_ckpt_model_id(checkpoint, file.model_id, err));
     const tn_output_with with = {.inputs = c->opts.inputs, .stop = c->opts.stop};
     tn_text text = {0};
@@ -144,7 +214,7 @@ tn_status tn_calibrate_commit(tn_calibrate *c, const char *checkpoint, uint64_t 
 
 /* ---- what a run has left ---- */
 
-void tn_calibration_put(const tn_calibration *map, tn_text *out)
+static void put_map(const tn_calibration *map, tn_text *out)
 {
     if (map->kind == TN_CALIBRATION_PLATT) {
         tn_text_addf(out, "p = sigmoid(%.6g z %c %.6g", map->a, map->b < 0 ? '-' : '+',
@@ -157,6 +227,29 @@ void tn_calibration_put(const tn_calibration *map, tn_text *out)
         }
     } else {
         tn_text_addf(out, "p linear between %u knots", map->n);
+    }
+}
+
+bool tn_calibrates(const tn_calibration *map, const tn_tasks *tasks)
+{
+    bool some = false;
+    for (uint32_t k = 0; k < tn_tasks_count(tasks); k++) {
+        some = some || map[k].kind != TN_CALIBRATION_NONE;
+    }
+    return some;
+}
+
+void tn_calibrate_put(const tn_calibration *map, const tn_tasks *tasks, tn_text *out)
+{
+    const uint32_t n = tn_tasks_count(tasks);
+    bool some = false;
+    for (uint32_t k = 0; k < n; k++) {
+        if (map[k].kind != TN_CALIBRATION_NONE) {
+            tn_text_adds(out, some ? "; " : "");
+            tn_text_addf(out, "%s%s", n > 1 ? tasks->task[k].name : "", n > 1 ? ": " : "");
+            put_map(&map[k], out);
+            some = true;
+        }
     }
 }
 
@@ -178,6 +271,23 @@ static tn_status path_beside(const char *checkpoint, char out[TN_PATH_SIZE], tn_
     return tn_path_join(size > 0 ? dir : ".", TN_CALIBRATION_NAME, out, err);
 }
 
+/* TN_E_DATA: they are not what is wanted. */
+static tn_status take_maps(const tn_calibrate_wanted *wanted, const tn_calibrations *maps,
+                           const char *path, tn_calibration *out, tn_error *err)
+{
+    tn_calibration map[TN_TASKS_MAX];
+    const uint32_t n = tn_tasks_count(wanted->tasks);
+    TN_TRY(tn_calibrations_by_task(maps, wanted->tasks, map, err));
+    for (uint32_t k = 0; k < n; k++) {
+        if (map[k].kind != TN_CALIBRATION_NONE && !tn_calibration_is_of(&map[k], wanted->method)) {
+            return tn_fail(err, TN_E_DATA, "'%s' is %s, eval.calibrate is %s", path,
+                           tn_calibration_name(&map[k]), tn_calibrate_choices[wanted->method]);
+        }
+    }
+    memcpy(out, map, n * sizeof *out);
+    return TN_OK;
+}
+
 /* TN_E_DATA: it is not there, damaged, or not what is wanted. */
 static tn_status read_wanted(const tn_calibrate_wanted *wanted, const char *path, tn_arena *arena,
                              tn_calibration *out, tn_error *err)
@@ -188,12 +298,7 @@ static tn_status read_wanted(const tn_calibrate_wanted *wanted, const char *path
     const tn_calibrated_model model = {
         .id = id, .step = wanted->step, .sampling = wanted->sampling};
     TN_TRY(tn_calibration_file_read_for(&file, path, &model, arena, err));
-    if (!tn_calibration_is_of(&file.map, wanted->method)) {
-        return tn_fail(err, TN_E_DATA, "'%s' is %s, eval.calibrate is %s", path,
-                       tn_calibration_name(&file.map), tn_calibrate_choices[wanted->method]);
-    }
-    *out = file.map;
-    return TN_OK;
+    return take_maps(wanted, &file.maps, path, out, err);
 }
 
 /* The map that a checkpoint was saved with, which is of its model, if it is what is wanted. */
@@ -206,14 +311,12 @@ static bool take_saved(const tn_calibrate_wanted *wanted, tn_arena *arena, tn_ca
         return false;
     }
     const tn_json *json = NULL;
-    tn_calibration map = {0};
+    tn_calibrations maps = {0};
     const char *text = tn_run_sections_of(&m)->kept.export.calibration;
     const bool is_whole =
         tn_json_parse(&json, text, strlen(text), arena, "calibration", &why) == TN_OK &&
-        tn_doc_get_rows(tn_calibration_rows, json, &map, arena, "calibration", &why) == TN_OK;
-    const bool is_it = is_whole && tn_calibration_is_of(&map, wanted->method);
-    *out = is_it ? map : (tn_calibration){0};
-    return is_it;
+        tn_doc_get_rows(tn_calibration_rows, json, &maps, arena, "calibration", &why) == TN_OK;
+    return is_whole && take_maps(wanted, &maps, "", out, &why) == TN_OK;
 }
 
 tn_status tn_calibrate_find(const tn_calibrate_wanted *wanted, tn_arena *arena, tn_calibration *out,
@@ -221,7 +324,7 @@ tn_status tn_calibrate_find(const tn_calibrate_wanted *wanted, tn_arena *arena, 
 {
     char path[TN_PATH_SIZE];
     tn_error why = {0};
-    *out = (tn_calibration){0};
+    memset(out, 0, tn_tasks_count(wanted->tasks) * sizeof *out);
     if (wanted->method == TN_CALIBRATE_NONE) {
         return TN_OK;
     }
@@ -230,7 +333,7 @@ tn_status tn_calibrate_find(const tn_calibrate_wanted *wanted, tn_arena *arena, 
     tn_status status = read_wanted(wanted, path, arena, out, &why);
     if (status == TN_E_DATA && take_saved(wanted, arena, out)) {
         tn_text_adds(said, "calibrated: ");
-        tn_calibration_put(out, said);
+        tn_calibrate_put(out, wanted->tasks, said);
         return tn_text_check(said, "a sentence", err);
     }
     if (any && !tn_path_exists(path)) {
@@ -238,7 +341,7 @@ tn_status tn_calibrate_find(const tn_calibrate_wanted *wanted, tn_arena *arena, 
     }
     if (status == TN_OK) {
         tn_text_addf(said, "calibrated by '%s': ", path);
-        tn_calibration_put(out, said);
+        tn_calibrate_put(out, wanted->tasks, said);
     } else if (status == TN_E_DATA) {
         why.text[strcspn(why.text, "\n")] = '\0';
         tn_text_addf(said,

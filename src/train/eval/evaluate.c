@@ -62,9 +62,7 @@ const tn_metrics *tn_evaluation_task(const tn_evaluation *e, uint32_t k)
     return of != NULL ? of->metrics : NULL;
 }
 
-/* The scores of task k with its labels and weights, as those of a run that has it alone; of one
- * label a copy. `batch` is room, and must live as long as *out. */
-static void scores_of_task(const tn_scores *scores, uint32_t k, tn_batch *batch, tn_scores *out)
+void tn_scores_of_task(const tn_scores *scores, uint32_t k, tn_batch *batch, tn_scores *out)
 {
     *out = *scores;
     if (scores->batch->task == NULL) {
@@ -267,7 +265,7 @@ static tn_status add_tasks(const tn_score_collector *j, const tn_scores *scores,
         tn_batch batch;
         tn_scores of;
         tn_score_collector *own = &j->task[k - 1].j;
-        scores_of_task(scores, k, &batch, &of);
+        tn_scores_of_task(scores, k, &batch, &of);
         TN_TRY(judge_scores(own, &of, err));
         served->score[k] = of.logit;
     }
@@ -281,7 +279,7 @@ tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores,
     tn_scores first;
     tn_batch batch;
     tn_task_scores task;
-    scores_of_task(scores, 0, &batch, &first);
+    tn_scores_of_task(scores, 0, &batch, &first);
     TN_TRY(judge_scores(j, &first, err));
     served.logit = first.logit;
     if (scores->task != NULL) {

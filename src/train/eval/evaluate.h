@@ -38,6 +38,10 @@ typedef struct tn_scores {
     const tn_task_scores *task; /* scores of each task; NULL: there is one label */
 } tn_scores;
 
+/* The scores of task k with its labels and weights, as those of a run that has it alone
+ * (tn_run_of_task); of one label a copy. `batch` is room, and must live as long as *out. */
+void tn_scores_of_task(const tn_scores *scores, uint32_t k, tn_batch *batch, tn_scores *out);
+
 /* Receives every score: predictions, fetched nodes. A status other than TN_OK ends the pass. */
 typedef tn_status tn_score_sink(void *arg, const tn_scores *scores, tn_error *err);
 

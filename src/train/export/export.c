@@ -42,7 +42,7 @@ typedef struct exporting {
     tn_exported *out;
     tn_export_folder dir;
     char base[TN_PATH_SIZE]; /* rows to judge export.values by; without paths: there are none */
-    tn_calibration calibration;
+    tn_calibration calibration[TN_TASKS_MAX]; /* by task */
     tn_valid_rows valid; /* to judge export.values by; without paths: there are none */
     tn_export_entry file[FILES_MAX];
     uint32_t n_files;
@@ -139,7 +139,7 @@ static tn_status write_weights(exporting *x, const tn_export_graph *g, tn_error 
 /* Writes the files for other programs that export.graph asks for. */
 static tn_status write_files(exporting *x, const tn_export_graph *g, tn_error *err)
 {
-    const tn_export_model model = {g, &x->calibration, x->out->model_id, x->request->binder->arena};
+    const tn_export_model model = {g, x->calibration, x->out->model_id, x->request->binder->arena};
     TN_ASSERT(g->logit != NULL && g->pctr != NULL);
     for (const tn_export_file *const *f = tn_all_export_files; *f != NULL; f++) {
         if ((*f)->make == NULL || !tn_strs_has(&x->plan->run->export.graph, (*f)->word)) {
@@ -159,7 +159,7 @@ static tn_status write_graph(exporting *x, tn_error *err)
     tn_export_graph g;
     TN_TRY(tn_export_graph_new(&g, x->plan, x->w->params, x->request->binder, err));
     tn_text json = {0};
-    tn_status status = tn_export_model_json(&json, &g, x->out->model_id, &x->calibration, err);
+    tn_status status = tn_export_model_json(&json, &g, x->out->model_id, x->calibration, err);
     status = status == TN_OK ? write_text(x, "model.json", &json, err) : status;
     tn_text_done(&json);
     if (status == TN_OK) {
@@ -314,17 +314,17 @@ static tn_status read_calibration(exporting *x, const char *checkpoint, tn_error
             .id = x->out->model_id, .step = x->w->steps, .sampling = run->data.negative_sampling};
         tn_calibration_file file = {0};
         TN_TRY(tn_calibration_file_read_for(&file, x->request->calibration, &model, arena, err));
-        x->calibration = file.map;
-        return TN_OK;
+        return tn_calibrations_by_task(&file.maps, run->data.tasks, x->calibration, err);
     }
     const tn_calibrate_wanted wanted = {.method = (tn_calibrate_method)run->eval.calibrate,
                                         .checkpoint = checkpoint,
                                         .step = x->w->steps,
-                                        .sampling = run->data.negative_sampling};
+                                        .sampling = run->data.negative_sampling,
+                                        .tasks = run->data.tasks};
     tn_text said = {0};
-    tn_status status = tn_calibrate_find(&wanted, arena, &x->calibration, &said, err);
+    tn_status status = tn_calibrate_find(&wanted, arena, x->calibration, &said, err);
     if (status == TN_OK && said.size > 0) {
-        const bool used = x->calibration.kind != TN_CALIBRATION_NONE;
+        const bool used = tn_calibrates(x->calibration, run->data.tasks);
         const tn_log_level level = x->request->aside ? TN_LOG_DEBUG : TN_LOG_WARN;
         tn_log(used ? TN_LOG_INFO : level, "the export is %s", tn_text_str(&said));
     }

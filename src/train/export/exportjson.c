@@ -435,6 +435,29 @@ static tn_model_output output_of(const tn_export_graph *x, const tn_calibration 
                              .calibration = *calibration};
 }
 
+/* Tasks with their maps; the first has that of the output. */
+static bool list_maps(const tn_export_graph *x, const tn_calibration *map, tn_model_task *out)
+{
+    bool calibrated = false;
+    for (uint32_t k = 0; k < x->n_tasks; k++) {
+        out[k] = x->task[k];
+        out[k].calibrated = k > 0 && map[k].kind != TN_CALIBRATION_NONE;
+        out[k].calibration = map[k];
+        calibrated = calibrated || out[k].calibrated;
+    }
+    return calibrated;
+}
+
+/* The version that knows all that the model has: none may pass it over. */
+static uint32_t version_of(const tn_export_graph *x, const tn_calibration *map, bool of_tasks)
+{
+    return of_tasks                             ? 5
+           : has_positions(x->plan)             ? 4
+           : inputs_pool_otherwise(x->plan)     ? 3
+           : map[0].kind != TN_CALIBRATION_NONE ? 2
+                                                : 1;
+}
+
 tn_status tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *model_id,
                                const tn_calibration *calibration, tn_error *err)
 {
@@ -446,10 +469,8 @@ tn_status tn_export_model_json(tn_text *out, const tn_export_graph *x, const cha
         put[i](&(writing){.out = &text[i], .x = x});
         status = tn_text_check(&text[i], "model.json", err);
     }
-    tn_model_json m = {.version = has_positions(x->plan) ? 4 /* none may pass these over */
-                                  : inputs_pool_otherwise(x->plan)           ? 3
-                                  : calibration->kind != TN_CALIBRATION_NONE ? 2
-                                                                             : 1,
+    tn_model_task task[TN_TASKS_MAX];
+    tn_model_json m = {.version = version_of(x, calibration, list_maps(x, calibration, task)),
                        .weights = "dense.safetensors",
                        .slots.text = tn_text_str(&text[0]),
                        .numeric.text = tn_text_str(&text[1]),
@@ -458,7 +479,7 @@ tn_status tn_export_model_json(tn_text *out, const tn_export_graph *x, const cha
                        .n_outputs = 1,
                        .output = {output_of(x, calibration)},
                        .n_tasks = x->n_tasks,
-                       .task = x->task};
+                       .task = task};
     m.dictionary = tn_strs_has(&x->plan->run->export.dict, "tnd") ? "dict.tnd" : NULL;
     (void)snprintf(m.model_id, sizeof m.model_id, "%s", model_id);
     list_inputs(x, &m);

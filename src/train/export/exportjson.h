@@ -10,7 +10,7 @@
  * as first values. source holds the options of `data` that are not default, for programs that read
  * rows in the format the model was trained on; after `segments` a slot has what else its
  * configuration said. A calibrated output has a member "calibration", and the version is [2,0],
- * which readers without it refuse.
+ * which readers without it refuse; a further task has its own, and the version is [5,0].
  */
 #pragma once
 
@@ -40,7 +40,8 @@ tn_status tn_export_graph_new(tn_export_graph *out, const tn_model_plan *plan, t
                               const tn_binder *b, tn_error *err) TN_MUST_USE;
 void tn_export_graph_done(tn_export_graph *x);
 
-/* Writes model.json. A calibration of kind NONE: scores are served as they are. */
+/* Writes model.json. `calibration`: one for each task; of kind NONE: its scores are served as they
+ * are. */
 tn_status tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *model_id,
                                const tn_calibration *calibration, tn_error *err) TN_MUST_USE;
 

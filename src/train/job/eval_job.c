@@ -54,7 +54,8 @@ struct tn_eval_job {
     tn_fetch *nodes;             /* open file of nodes' values; NULL: none */
     tn_feed *feed;               /* NULL: no node is fed */
     tn_calibrate *calibrate;     /* NULL: nothing is fitted */
-    tn_calibration map;       /* the calibration that the run has left; kind NONE: scores are raw */
+    /* the calibrations that the run has left, by task; kind NONE: scores are raw */
+    tn_calibration map[TN_TASKS_MAX];
     tn_compare *compare;      /* NULL: one model alone; its job owns it, not that of the other */
     bool is_other;            /* this job gives `compare` the other model's scores */
     tn_importance importance; /* empty where nobody asks for it */
@@ -176,7 +177,7 @@ static tn_status open_outputs(tn_eval_job *j, double sampling, const tn_strs *pa
         if (j->findings.schema->label->none) {
             return tn_fail(err, TN_E_CONFIG, "'--calibrate' needs labels, and data.label is none");
         }
-        if (j->setup->run.data.target != TN_TARGET_CLICK) {
+        if (!tn_run_has_clicks(&j->setup->run)) {
             return tn_fail(err, TN_E_CONFIG,
                            "'--calibrate' makes probabilities, and a model of loss '%s' has none",
                            j->setup->run.loss.choice->name);
@@ -185,6 +186,7 @@ static tn_status open_outputs(tn_eval_job *j, double sampling, const tn_strs *pa
                                        .path = j->opts.calibration,
                                        .data = paths,
                                        .sampling = sampling,
+                                       .tasks = j->setup->run.data.tasks,
                                        .inputs = &j->setup->inputs,
                                        .stop = j->opts.stop};
         TN_TRY(tn_calibrate_open(&j->calibrate, &fit, err));
@@ -245,14 +247,15 @@ static tn_status find_calibration(tn_eval_job *j, tn_error *err)
     const tn_calibrate_wanted wanted = {.method = (tn_calibrate_method)r->eval.calibrate,
                                         .checkpoint = tn_text_str(&j->source),
                                         .step = j->findings.at.step,
-                                        .sampling = r->data.negative_sampling};
+                                        .sampling = r->data.negative_sampling,
+                                        .tasks = r->data.tasks};
     if (j->opts.method != TN_CALIBRATE_NONE || j->imported) {
         return TN_OK;
     }
     tn_text said = {0};
-    tn_status status = tn_calibrate_find(&wanted, j->setup->arena, &j->map, &said, err);
+    tn_status status = tn_calibrate_find(&wanted, j->setup->arena, j->map, &said, err);
     if (status == TN_OK && said.size > 0) {
-        const bool used = j->map.kind != TN_CALIBRATION_NONE;
+        const bool used = tn_calibrates(j->map, r->data.tasks);
         tn_log(used ? TN_LOG_INFO : TN_LOG_WARN, "scores are %s", tn_text_str(&said));
     }
     tn_text_done(&said);
@@ -264,7 +267,7 @@ static tn_status judge(tn_eval_job *j, tn_worker *w, const tn_ranks *ranks, cons
                        tn_error *err)
 {
     TN_ASSERT(j->findings.schema != NULL && (w == NULL) == (ranks == NULL));
-    const bool mapped = j->map.kind != TN_CALIBRATION_NONE;
+    const bool mapped = tn_calibrates(j->map, j->setup->run.data.tasks);
     const bool corrected = w == NULL || mapped; /* as exports and maps are */
     const double sampling = corrected ? 1 : j->setup->run.data.negative_sampling;
     j->shift = tn_ln(sampling);
@@ -288,7 +291,7 @@ static tn_status judge(tn_eval_job *j, tn_worker *w, const tn_ranks *ranks, cons
                                      .want_ids = named,
                                      .sink = wanted ? take_scores : NULL,
                                      .sink_arg = j,
-                                     .calibration = mapped ? &j->map : NULL,
+                                     .calibration = mapped ? j->map : NULL,
                                      .fetch = j->nodes != NULL ? &j->fetch : NULL,
                                      .feed = j->feed,
                                      .stop = j->opts.stop};
@@ -594,11 +597,10 @@ static tn_status check_importance(const tn_eval_job *j, tn_error *err)
 /* Refuses what takes one score, where the run has several. */
 static tn_status check_tasks(const tn_setup *s, const tn_eval_job_opts *o, tn_error *err)
 {
-    const char *const refused = o->export != NULL                ? "'--export'"
-                                : o->compare != NULL             ? "'--compare'"
-                                : o->method != TN_CALIBRATE_NONE ? "'--calibrate'"
-                                : o->sink != NULL                ? "a prediction"
-                                                                 : NULL;
+    const char *const refused = o->export != NULL    ? "'--export'"
+                                : o->compare != NULL ? "'--compare'"
+                                : o->sink != NULL    ? "a prediction"
+                                                     : NULL;
     return refused != NULL ? tn_tasks_refuse(&s->run, refused, err) : TN_OK;
 }
 

@@ -208,45 +208,74 @@ void tn_eval_result_tasks_json(const tn_run *run, const tn_evaluation *e, tn_tex
     }
 }
 
-static void calibration_text(const tn_eval_result *f, tn_text *out)
+/* The table of one task that was fitted, of one label the whole. */
+static void put_calibrated(const tn_eval_result *f, uint32_t k, tn_text *out)
 {
     const tn_calibrate *c = f->calibrate;
+    const char *method = tn_calibrate_words[c->opts.method];
     tn_sheet s = {.cols = 3, .cell_max = CELL_MAX};
-    tn_sheet_word(&s, tn_calibrate_words[c->opts.method]);
+    tn_text_addf(&s.cells, "%s%s%s", c->n > 1 ? c->opts.tasks->task[k].name : "",
+                 c->n > 1 ? " by " : "", method);
+    tn_sheet_next(&s);
     tn_sheet_word(&s, "before");
     tn_sheet_word(&s, "after");
     for (uint32_t i = 0; i < CALIBRATED_NAMES; i++) {
+        const tn_metrics *of[2] = {tn_evaluation_task(f->result, k), c->of[k].after};
         tn_sheet_word(&s, calibrated_names[i]);
-        tn_text_addf(&s.cells, "%.6f", tn_metrics_get(f->result->metrics, calibrated_names[i]));
-        tn_sheet_next(&s);
-        tn_text_addf(&s.cells, "%.6f", tn_metrics_get(c->after, calibrated_names[i]));
-        tn_sheet_next(&s);
+        for (uint32_t side = 0; side < 2; side++) {
+            tn_text_addf(&s.cells, "%.6f", tn_metrics_get(of[side], calibrated_names[i]));
+            tn_sheet_next(&s);
+        }
     }
     tn_text_addc(out, '\n');
     tn_sheet_end(&s, NULL, out);
-    tn_calibration_put(&c->map, out);
-    tn_text_addf(out, ", fitted on these %" PRIu64 " rows of", c->rows);
+}
+
+static void calibration_text(const tn_eval_result *f, tn_text *out)
+{
+    const tn_calibrate *c = f->calibrate;
+    for (uint32_t k = 0; k < c->n; k++) {
+        if (c->of[k].after != NULL) {
+            put_calibrated(f, k, out);
+        }
+    }
+    tn_calibrate_put(c->map, c->opts.tasks, out);
+    tn_text_addf(out, ", fitted on these %" PRIu64 " rows of", c->of[0].rows);
     for (uint32_t i = 0; i < c->opts.data->n; i++) {
         tn_text_addf(out, " %s", c->opts.data->item[i]);
     }
-    tn_text_addf(out, ": other rows tell what it is worth\n%s: for tnet-export --calibration\n",
-                 c->opts.path);
+    tn_text_adds(out, ": other rows tell what it is worth");
+    tn_calibrate_left(c, out);
+    tn_text_addf(out, "\n%s: for tnet-export --calibration\n", c->opts.path);
+}
+
+static void add_before_after(const tn_eval_result *f, uint32_t k, tn_text *out)
+{
+    const tn_metrics *of[2] = {tn_evaluation_task(f->result, k), f->calibrate->of[k].after};
+    for (uint32_t side = 0; side < 2; side++) {
+        tn_json_open_key(out, side == 0 ? "before" : "after", '{');
+        for (uint32_t i = 0; i < CALIBRATED_NAMES && of[1] != NULL; i++) {
+            tn_json_f64(out, calibrated_names[i], tn_metrics_get(of[side], calibrated_names[i]));
+        }
+        tn_json_close(out, '}');
+    }
 }
 
 static void calibration_json(const tn_eval_result *f, tn_text *out)
 {
     const tn_calibrate *c = f->calibrate;
-    const tn_metrics *of[2] = {f->result->metrics, c->after};
     tn_json_open_key(out, "calibration", '{');
     tn_json_str(out, "method", tn_calibrate_words[c->opts.method]);
     tn_json_str(out, "file", c->opts.path);
-    tn_json_u64(out, "fitted_rows", c->rows);
-    for (uint32_t k = 0; k < 2; k++) {
-        tn_json_open_key(out, k == 0 ? "before" : "after", '{');
-        for (uint32_t i = 0; i < CALIBRATED_NAMES; i++) {
-            tn_json_f64(out, calibrated_names[i], tn_metrics_get(of[k], calibrated_names[i]));
+    tn_json_u64(out, "fitted_rows", c->of[0].rows);
+    add_before_after(f, 0, out);
+    for (uint32_t k = 1; k < c->n; k++) {
+        if (c->of[k].after != NULL) {
+            tn_json_open_key(out, c->opts.tasks->task[k].name, '{');
+            tn_json_u64(out, "fitted_rows", c->of[k].rows);
+            add_before_after(f, k, out);
+            tn_json_close(out, '}');
         }
-        tn_json_close(out, '}');
     }
     tn_json_close(out, '}');
 }
@@ -333,19 +362,16 @@ static tn_status put_rest(const tn_eval_result *f, tn_text *out, tn_error *err)
     return TN_OK;
 }
 
-void tn_eval_result_columns(const tn_run *run, const char *data, const tn_evaluation *e,
-                            tn_arena *names, tn_result *results, uint32_t *n)
+void tn_eval_result_columns(const tn_run *run, const char *data, const char *note,
+                            const tn_evaluation *e, tn_result_columns *out)
 {
     const tn_tasks *tasks = tn_run_tasks_of(run);
-    if (tasks->n == 0) {
-        results[(*n)++] = (tn_result){data, e->metrics};
-        return;
-    }
-    for (uint32_t k = 0; k < tasks->n && *n < TN_RESULTS_MAX; k++) {
+    for (uint32_t k = 0; k < tn_tasks_count(tasks) && out->n < TN_RESULTS_MAX; k++) {
         tn_text name = {0};
-        tn_text_addf(&name, "%s.%s", data, tasks->task[k].name);
-        results[(*n)++] = (tn_result){tn_tree_text(names, tn_text_str(&name), name.size),
-                                      tn_evaluation_task(e, k)};
+        const char *dot = tasks->n > 0 ? "." : "";
+        tn_text_addf(&name, "%s%s%s%s", data, dot, tasks->n > 0 ? tasks->task[k].name : "", note);
+        out->of[out->n++] = (tn_result){tn_tree_text(out->names, tn_text_str(&name), name.size),
+                                        tn_evaluation_task(e, k)};
         tn_text_done(&name);
     }
 }
@@ -353,13 +379,11 @@ void tn_eval_result_columns(const tn_run *run, const char *data, const tn_evalua
 static void put_table(const tn_eval_result *f, tn_text *out)
 {
     const char *room[TN_METRIC_NAMES_MAX];
-    tn_arena *names = tn_arena_new(1 << 10);
-    tn_result results[TN_RESULTS_MAX];
-    uint32_t n = 0;
+    tn_result_columns columns = {.names = tn_arena_new(1 << 10)};
     const tn_strs metrics = tn_all_metric_names(f->run, room);
-    tn_eval_result_columns(f->run, f->data, f->result, names, results, &n);
-    tn_results_text(results, n, &metrics, out);
-    tn_arena_free(names);
+    tn_eval_result_columns(f->run, f->data, "", f->result, &columns);
+    tn_results_text(columns.of, columns.n, &metrics, out);
+    tn_arena_free(columns.names);
 }
 
 tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *err)

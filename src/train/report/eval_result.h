@@ -48,10 +48,17 @@ void tn_eval_result_interval(tn_text *out, const char *name, const tn_interval *
 tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
 tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
 
-/* Adds what was scored as columns of a table of metrics, one for each task; `names` keeps the texts
- * of the headings. */
-void tn_eval_result_columns(const tn_run *run, const char *data, const tn_evaluation *e,
-                            tn_arena *names, tn_result *results, uint32_t *n);
+/* Columns of a table of metrics. */
+typedef struct tn_result_columns {
+    tn_arena *names; /* keeps the texts of headings */
+    uint32_t n;
+    tn_result of[TN_RESULTS_MAX];
+} tn_result_columns;
+
+/* Adds the columns of an evaluation, one for each task: "valid", or "valid.buy", with `note` after
+ * it. */
+void tn_eval_result_columns(const tn_run *run, const char *data, const char *note,
+                            const tn_evaluation *e, tn_result_columns *out);
 
 /* Appends what an evaluation found of each task, as members of its JSON object: "buy":{"auc":..};
  * nothing where there is one label. */

@@ -119,17 +119,18 @@ typedef struct tn_run_now {
     uint64_t learned; /* at END: steps that were made; the model that stays may be of fewer */
 
     /* Each of these is set by the module that its comment names, and read by others. */
-    const tn_saved *resumed;   /* weights: the run goes on from it; NULL: a fresh start */
-    const tn_begun *begun;     /* weights: what checkpoint.from gave */
-    tn_memory_cap *memory;     /* memory_cap: its cap */
-    const tn_day_loop *days;   /* days: how many are learned; NULL: the run is not over days */
-    const char *trained;       /* evaluate: which rows of data.valid are learned, too; "": none */
-    bool is_best;              /* early_stopping, at SCORES: no evaluation before was better */
-    uint64_t restored;         /* early_stopping: the best model's step; 0: the last one stays */
-    tn_calibrate *calibrate;   /* calibrate: gets the scores of COLLECT; NULL: nobody wants them */
-    const tn_calibration *map; /* calibrate: of the model that stays; NULL: it is not calibrated */
-    bool calibrates;           /* calibrate: it was asked for by name */
-    tn_loss_curve *curve;      /* advise: gets the loss of each step; NULL: nobody wants it */
+    const tn_saved *resumed; /* weights: the run goes on from it; NULL: a fresh start */
+    const tn_begun *begun;   /* weights: what checkpoint.from gave */
+    tn_memory_cap *memory;   /* memory_cap: its cap */
+    const tn_day_loop *days; /* days: how many are learned; NULL: the run is not over days */
+    const char *trained;     /* evaluate: which rows of data.valid are learned, too; "": none */
+    bool is_best;            /* early_stopping, at SCORES: no evaluation before was better */
+    uint64_t restored;       /* early_stopping: the best model's step; 0: the last one stays */
+    tn_calibrate *calibrate; /* calibrate: gets the scores of COLLECT; NULL: nobody wants them */
+    const tn_calibration
+        *map;        /* calibrate: by task, of the model that stays; NULL: it is not calibrated */
+    bool calibrates; /* calibrate: it was asked for by name */
+    tn_loss_curve *curve; /* advise: gets the loss of each step; NULL: nobody wants it */
 
     void **self; /* states of the modules, in the order of the list */
 } tn_run_now;

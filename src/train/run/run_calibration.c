@@ -43,6 +43,9 @@ static tn_status open_calibrator(void *self, tn_run_now *now, tn_error *err)
                                     .path = c->path,
                                     .data = data->next ? NULL : &data->valid,
                                     .sampling = data->negative_sampling,
+                                    .class_min =
+                                        method == TN_CALIBRATE_AUTO ? AUTO_CLASS_MIN : CLASS_MIN,
+                                    .tasks = data->tasks,
                                     .inputs = now->watch->inputs,
                                     .stop = now->watch->stop};
     TN_TRY(tn_calibrate_open(&c->calibrate, &opts, err));
@@ -61,17 +64,8 @@ static tn_status fit_map(tn_run_now *now, tn_error *err)
                        : !tn_data_has_valid(&now->run->data) ? "data.valid is not set"
                                                              : "data.label is none");
     }
-    if (now->run->data.next && (now->out->valid.metrics == NULL || c->rows == 0)) {
+    if (now->run->data.next && (now->out->valid.metrics == NULL || c->of[0].rows == 0)) {
         return tn_fail(err, TN_E_DATA, "data.valid is next, and the day after is not there yet");
-    }
-    const bool chosen = now->run->eval.calibrate == TN_CALIBRATE_AUTO;
-    const double least = chosen ? AUTO_CLASS_MIN : CLASS_MIN;
-    const double others = (double)c->rows - c->clicks;
-    if (c->clicks < least || others < least) {
-        return tn_fail(err, TN_E_DATA,
-                       "data.valid has %.0f rows with a click and %.0f without, fewer than %.0f of "
-                       "one kind say more of chance than of the model",
-                       c->clicks, others, least);
     }
     return tn_calibrate_fit(c, err);
 }
@@ -92,8 +86,9 @@ static tn_status fit_for_export(calibrator *c, tn_run_now *now, tn_error *err)
 {
     TN_TRY(tn_modules_at(now, TN_AT_COLLECT, err));
     TN_TRY(fit_map(now, err));
-    tn_doc_put(&c->map, &(tn_doc_row)TN_DOC_GROUP('{', tn_calibration_rows, ""),
-               &c->calibrate->map);
+    const tn_calibrations maps =
+        tn_calibrations_of(c->calibrate->map, c->calibrate->opts.tasks, c->calibrate->arena);
+    tn_doc_put(&c->map, &(tn_doc_row)TN_DOC_GROUP('{', tn_calibration_rows, ""), &maps);
     return tn_text_check(&c->map, "a calibration", err);
 }
 
@@ -149,15 +144,24 @@ static tn_status write_file(const tn_run_now *now, tn_error *err)
 static void put_fitted(const tn_run_now *now, tn_text *line)
 {
     const tn_calibrate *c = now->calibrate;
-    const tn_metrics *valid = now->out->valid.metrics;
+    const tn_tasks *tasks = c->opts.tasks;
     const uint32_t method = now->run->eval.calibrate;
     tn_text_addf(line, "calibrated by %s on %llu rows of valid: ",
                  tn_calibrate_words[method == TN_CALIBRATE_AUTO ? TN_CALIBRATE_PLATT : method],
-                 (unsigned long long)c->rows);
-    tn_calibration_put(&c->map, line);
-    tn_text_addf(line, "; logloss %.5f to %.5f, copc %.3f to %.3f; in %s",
-                 tn_metrics_get(valid, "logloss"), tn_metrics_get(c->after, "logloss"),
-                 tn_metrics_get(valid, "copc"), tn_metrics_get(c->after, "copc"), c->opts.path);
+                 (unsigned long long)c->of[0].rows);
+    tn_calibrate_put(c->map, tasks, line);
+    for (uint32_t k = 0; k < c->n; k++) {
+        const tn_metrics *valid = tn_evaluation_task(&now->out->valid, k);
+        const tn_metrics *after = c->of[k].after;
+        if (after != NULL) {
+            tn_text_addf(line, "; %s%slogloss %.5f to %.5f, copc %.3f to %.3f",
+                         c->n > 1 ? tasks->task[k].name : "", c->n > 1 ? "." : "",
+                         tn_metrics_get(valid, "logloss"), tn_metrics_get(after, "logloss"),
+                         tn_metrics_get(valid, "copc"), tn_metrics_get(after, "copc"));
+        }
+    }
+    tn_text_addf(line, "; in %s", c->opts.path);
+    tn_calibrate_left(c, line);
 }
 
 /* Fits while the last checkpoint is written, whose model the file names. */
@@ -177,7 +181,7 @@ static tn_status calibrate_kept(void *self, tn_run_now *now, tn_error *err)
         status = write_file(now, &why);
     }
     if (status == TN_OK) {
-        now->map = &now->calibrate->map;
+        now->map = now->calibrate->map;
         put_fitted(now, &line);
     } else if (status == TN_E_DATA) {
         tn_text_addf(&line, "not calibrated (eval.calibrate is %s): %s",
