@@ -193,6 +193,23 @@ def swaps(port, *versions):
     need(b'tnet_model_swaps_total{model="csv",result="done"} 20' in ask(port, "/metrics")[1], "20 swaps are not counted")
 
 
+def shift(port, version, log, says):
+    """A version that is judged by the last requests, and stays out."""
+    before = json.loads(ask(port, "/v1/models/ads")[1])["model_version_status"][0]["version"]
+    need(version != before, "the version is served already")
+    need(ask(port, "/score", open("rows.csv", "rb").read())[0] == 200, "rows are not scored")
+    with open("export.csv/LATEST.new", "w") as f:
+        f.write(version)
+    os.rename("export.csv/LATEST.new", "export.csv/LATEST")
+    deadline = time.time() + 20
+    while b'swaps_total{model="ads",result="failed"} 1' not in ask(port, "/metrics")[1]:
+        need(time.time() < deadline, "the version is not judged: " + open(log).read())
+        time.sleep(0.02)
+    need(says in open(log).read(), "the log has no '%s': %s" % (says, open(log).read()))
+    code, _, headers = ask(port, "/score", open("rows.csv", "rb").read())
+    need(code == 200 and headers["Tnet-Model-Version"] == before, "another version serves")
+
+
 def drains(port, pid):
     """A request that has begun before SIGTERM is answered after it."""
     body = b'{"instances":[{"s0":2}]}'
@@ -274,6 +291,6 @@ def vertex(port):
     need(len(a["predictions"]) == 1, "no prediction at the route of the platform")
 
 
-parts = {"scores": scores, "tasks": tasks, "clients": clients, "swaps": swaps, "drains": drains, "limits": limits, "unix": unix, "vertex": vertex}
+parts = {"scores": scores, "tasks": tasks, "clients": clients, "swaps": swaps, "shift": shift, "drains": drains, "limits": limits, "unix": unix, "vertex": vertex}
 where = sys.argv[2]
 parts[sys.argv[1]](where if sys.argv[1] == "unix" else int(where), *sys.argv[3:])

@@ -80,6 +80,19 @@ start main $(printf ' export.%s' $models) export.tasks $(printf ' --name=%s' $mo
 "$python" "$here/serve.py" drains "$(port)" $pid
 ends
 
+# A version that answers otherwise than before stays out: by its scores, or since it refuses a request.
+start shift export.csv --name ads --port 0 --host 127.0.0.1 --threads 1 --poll 100ms --max-shift 1.0001
+echo "$first" >export.csv/LATEST
+"$python" "$here/serve.py" shift "$(port)" "$(basename "$(cat second)")" "$log" 'beyond --max-shift 1.0001'
+kill -TERM $pid
+ends
+echo "$first" >export.csv/LATEST
+cp -R export.tsv/* export.csv
+start schema export.csv --name ads --port 0 --host 127.0.0.1 --threads 1 --poll 100ms
+"$python" "$here/serve.py" shift "$(port)" "$(basename export.tsv/*)" "$log" 'a request that was answered is refused'
+kill -TERM $pid
+ends
+
 # Limits.
 start small export.jsonl --name ads --port 0 --host 127.0.0.1 --threads 1 --body-max 2kB --rows-max 5 --queue 1 --read-timeout 700ms \
     --keep-alive 1s --drain 1s

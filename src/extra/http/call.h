@@ -13,6 +13,8 @@ typedef struct tn_call {
     tn_route_match match;
     tn_model_version *version; /* NULL: the route is of no model */
     tn_reply *reply;
+    bool replays;       /* the request was answered before: nothing is counted or kept */
+    tn_recorded scored; /* rows and the sum of their scores */
 } tn_call;
 
 /* Routes that score (score_routes.c). A failure becomes a code and a sentence. */

@@ -41,6 +41,8 @@ typedef struct model {
 
 struct tn_model_set {
     tn_model_set_opts opts;
+    tn_judge_fn *judge; /* NULL: before versions are watched */
+    void *judge_arg;
     uint32_t n;
     model *model;
     pthread_mutex_t lock; /* guards `now`, `in_use`, `list` and counts */
@@ -156,12 +158,16 @@ static tn_status publish(tn_model_set *set, uint32_t at, const char *dir, tn_err
     opened *one = NULL;
     const double before_s = tn_clock_s();
     TN_TRY(TN_ALLOC(one, 1, "a version of a model", err));
-    const tn_status status = tn_served_open(&one->version.served, dir, &set->opts.served, err);
+    one->version.model = at;
+    tn_status status = tn_served_open(&one->version.served, dir, &set->opts.served, err);
+    if (status == TN_OK && set->judge != NULL) {
+        status = set->judge(set->judge_arg, &one->version, err);
+    }
     if (status != TN_OK) {
+        tn_served_close(one->version.served);
         tn_free(one);
         return status;
     }
-    one->version.model = at;
     one->version.since_s = tn_wall_s();
     one->current = true;
     (void)snprintf(one->dir, sizeof one->dir, "%s", dir);
@@ -350,8 +356,10 @@ static tn_status watch(void *arg, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_model_set_watch(tn_model_set *set, tn_error *err)
+tn_status tn_model_set_watch(tn_model_set *set, tn_judge_fn *judge, void *arg, tn_error *err)
 {
+    set->judge = judge;
+    set->judge_arg = arg;
     set->changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     for (uint32_t i = 0; i < set->n && set->changes >= 0; i++) { /* else it is polled */
         (void)inotify_add_watch(set->changes, set->model[i].path,

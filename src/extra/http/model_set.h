@@ -40,9 +40,6 @@ tn_status tn_model_set_open(tn_model_set **out, const tn_model_set_opts *opts,
 /* Ends the watcher and closes all versions, which must have been given back. NULL is fine. */
 void tn_model_set_close(tn_model_set *set);
 
-/* Begins to watch the folders. */
-tn_status tn_model_set_watch(tn_model_set *set, tn_error *err) TN_MUST_USE;
-
 /* A version in use. */
 typedef struct tn_model_version {
     tn_served *served;
@@ -50,6 +47,13 @@ typedef struct tn_model_version {
     uint32_t in_use;
     double since_s; /* tn_wall_s when it was published */
 } tn_model_version;
+
+/* Judges a version that would take the place of another: a failure keeps it out. */
+typedef tn_status tn_judge_fn(void *arg, tn_model_version *fresh, tn_error *err);
+
+/* Begins to watch the folders; the watcher has each new version judged. */
+tn_status tn_model_set_watch(tn_model_set *set, tn_judge_fn *judge, void *arg,
+                             tn_error *err) TN_MUST_USE;
 
 /* Takes the version of a model that is published now; name of size 0: the first model. Any thread.
  * NULL: there is no such model, or `version` is none of its ids, nor at least 8 digits with which

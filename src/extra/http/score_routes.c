@@ -39,8 +39,11 @@ static tn_status score(tn_call *c, scoring *s, tn_error *err)
     for (uint32_t i = 0; i < s->scores.n; i++) {
         sum += (double)s->scores.value[0][i];
     }
-    tn_count_rows(tn_service_metrics(c->service), c->worker, c->version->model, s->scores.n, sum,
-                  tn_clock_s() - before_s);
+    c->scored = (tn_recorded){.route = c->match.route, .rows = s->scores.n, .sum = sum};
+    if (!c->replays) {
+        tn_count_rows(tn_service_metrics(c->service), c->worker, c->version->model, s->scores.n,
+                      sum, tn_clock_s() - before_s);
+    }
     memcpy(c->reply->version, tn_served_version(s->served), sizeof c->reply->version - 1);
     return TN_OK;
 }

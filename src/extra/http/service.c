@@ -6,6 +6,7 @@
 #include "base/thread/threads.h"
 #include "extra/http/call.h"
 #include "extra/http/json_cursor.h"
+#include "serve/exported_model.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 struct tn_service {
     tn_service_opts opts;
     tn_serve_metrics *metrics;
+    tn_recorder *recorder;
     atomic_bool draining;
 };
 
@@ -23,10 +25,11 @@ tn_status tn_service_new(tn_service **out, const tn_service_opts *opts, tn_error
     *out = NULL;
     TN_TRY(TN_ALLOC(s, 1, "a server", err));
     s->opts = *opts;
-    const tn_status status =
-        tn_serve_metrics_new(&s->metrics, opts->workers + 1, tn_model_set_count(opts->models), err);
+    const uint32_t models = tn_model_set_count(opts->models);
+    tn_status status = tn_serve_metrics_new(&s->metrics, opts->workers + 1, models, err);
+    status = status == TN_OK ? tn_recorder_new(&s->recorder, models, err) : status;
     if (status != TN_OK) {
-        tn_free(s);
+        tn_service_free(s);
         return status;
     }
     *out = s;
@@ -37,6 +40,7 @@ void tn_service_free(tn_service *s)
 {
     if (s != NULL) {
         tn_serve_metrics_free(s->metrics);
+        tn_recorder_free(s->recorder);
         tn_free(s);
     }
 }
@@ -211,6 +215,8 @@ static void call(tn_call *c)
     status = status == TN_OK ? tn_text_check(&c->reply->body, "an answer", &err) : status;
     if (status != TN_OK) {
         write_error(c->reply, code_of(status), err.text);
+    } else if (c->scored.rows > 0) {
+        tn_recorder_keep(c->service->recorder, c->version->model, c->request, &c->scored);
     }
     if (c->version != NULL) {
         tn_model_set_give(c->models, c->version);
@@ -246,4 +252,60 @@ void tn_service_answer(tn_service *s, uint32_t worker, const tn_http_request *re
         (void)tn_flush_denormals(); /* as in all threads that compute */
         call(&c);
     }
+}
+
+/* ---- a version before it is published ---- */
+
+enum { JUDGED_ROWS_MIN = 100 };
+
+/* The sums of scores of the recorded requests, by the versions before and by the new one. */
+typedef struct judging {
+    tn_service *service;
+    tn_model_version *fresh;
+    tn_reply reply;
+    uint64_t rows;
+    double before, now;
+} judging;
+
+static tn_status replay(void *arg, const tn_http_request *request, const tn_recorded *scored,
+                        tn_error *err)
+{
+    judging *j = arg;
+    tn_call c = {.service = j->service,
+                 .models = j->service->opts.models,
+                 .rows_max = j->service->opts.rows_max,
+                 .request = request,
+                 .match = {.route = scored->route, .post = true},
+                 .version = j->fresh,
+                 .reply = &j->reply,
+                 .replays = true};
+    tn_text_clear(&j->reply.body);
+    const tn_status status = calls[scored->route].call(&c, err);
+    if (status != TN_OK && j->service->opts.max_shift > 0) {
+        tn_error_context(err, "a request that was answered is refused");
+        return status;
+    }
+    j->rows += scored->rows;
+    j->before += scored->sum;
+    j->now += c.scored.sum;
+    return TN_OK;
+}
+
+tn_status tn_service_judge(void *service, tn_model_version *fresh, tn_error *err)
+{
+    judging j = {.service = service, .fresh = fresh};
+    const double most = j.service->opts.max_shift;
+    const tn_target target = tn_served_exported(fresh->served)->data.target;
+    const tn_status status = tn_recorder_replay(j.service->recorder, fresh->model, replay, &j, err);
+    tn_text_done(&j.reply.body);
+    TN_TRY(status);
+    if (most > 0 && target == TN_TARGET_CLICK && j.rows >= JUDGED_ROWS_MIN &&
+        (j.now > most * j.before || j.now * most < j.before)) {
+        return tn_fail(
+            err, TN_E_DATA,
+            "version %s predicts %.3g clicks for the last %llu rows that predicted %.3g, "
+            "beyond --max-shift %g",
+            tn_served_version(fresh->served), j.now, (unsigned long long)j.rows, j.before, most);
+    }
+    return TN_OK;
 }

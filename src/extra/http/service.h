@@ -15,19 +15,11 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "extra/http/model_set.h"
+#include "extra/http/recorder.h"
 #include "extra/http/route.h"
 #include "extra/http/serve_metrics.h"
 
 #include <stdatomic.h>
-
-/* A request as it was received; texts are lent, NULL where a header or parameter is missing. */
-typedef struct tn_http_request {
-    const char *method, *path;
-    const char *content_type, *accept;
-    const char *json_bytes;             /* Inference-Header-Content-Length */
-    const char *model, *format, *label; /* parameters of the query */
-    tn_bytes body;
-} tn_http_request;
 
 typedef struct tn_reply {
     uint32_t code;
@@ -45,6 +37,7 @@ typedef struct tn_service_opts {
     tn_model_set *models; /* must outlive it */
     uint32_t workers;
     uint32_t rows_max;
+    double max_shift; /* see tn_service_judge; 0: whatever a version says */
     tn_route_aliases aliases;
 } tn_service_opts;
 
@@ -57,6 +50,11 @@ void tn_service_answer(tn_service *s, uint32_t worker, const tn_http_request *re
 
 /* Fills a reply with a code and a sentence, for refusals before a body is there. */
 void tn_reply_error(tn_reply *reply, uint32_t code, const char *fmt, ...) TN_PRINTF(3, 4);
+
+/* Has a version answer the requests that were recorded, before it is published. TN_E_DATA: it
+ * refuses one that was answered, or the mean of the clicks that it predicts is more than max_shift
+ * times what it was, or less than a max_shift-th. A tn_judge_fn; the argument is the service. */
+tn_status tn_service_judge(void *service, tn_model_version *fresh, tn_error *err) TN_MUST_USE;
 
 /* From now on the server drains: it is not ready any more, and goes on answering. */
 void tn_service_drain(tn_service *s);

@@ -40,7 +40,8 @@ static void served_open(served *s, const char *path)
         .paths = {1, paths}, .names = {1, names}, .served = {.hands = 2}, .poll_s = 0.05};
     memset(s, 0, sizeof *s);
     assert_ok(tn_model_set_open(&s->models, &set, &err), err.text);
-    const tn_service_opts opts = {.models = s->models, .workers = 2, .rows_max = 100};
+    const tn_service_opts opts = {
+        .models = s->models, .workers = 2, .rows_max = 100, .max_shift = 2};
     assert_ok(tn_service_new(&s->service, &opts, &err), err.text);
 }
 
@@ -315,7 +316,7 @@ TEST(a_folder_publishes_what_latest_and_pin_name)
     put_copy(ids[1]);
     put_word("LATEST", ids[0]);
     OPEN(served, s, folder);
-    assert_ok(tn_model_set_watch(s.models, &err), err.text);
+    assert_ok(tn_model_set_watch(s.models, tn_service_judge, s.service, &err), err.text);
     tn_model_version *old = tn_model_set_take(s.models, (tn_bytes){0}, (tn_bytes){0}, &found);
     put_word("LATEST", ids[1]);
     await_swaps(&s, 1, 0);
@@ -347,7 +348,7 @@ TEST(a_damaged_version_stays_out)
     put_copy(ids[1]);
     put_word("LATEST", ids[0]);
     OPEN(served, s, folder);
-    assert_ok(tn_model_set_watch(s.models, &err), err.text);
+    assert_ok(tn_model_set_watch(s.models, tn_service_judge, s.service, &err), err.text);
     (void)snprintf(path, sizeof path, "%s/%s/dict.tnd", folder, ids[1]);
     assert_ok(tn_file_read_all(path, 1 << 24, &text, &err), err.text);
     text.data[text.size / 2] = (char)(text.data[text.size / 2] ^ 1);

@@ -25,7 +25,7 @@ typedef struct serve_flags {
     bool half_weights;
     uint64_t body_max, header_max;
     uint32_t rows_max, connections, queue;
-    double keep_alive, read_timeout, drain, poll;
+    double max_shift, keep_alive, read_timeout, drain, poll;
 } serve_flags;
 
 static const char *const verify_words[] = {"full", "lazy", "none", NULL};
@@ -49,6 +49,9 @@ static const tn_field flags[] = {
                  "most connections; others wait"),
     TN_FIELD_U32(serve_flags, queue, "~", 1, 1e6, "requests",
                  "most requests that are read and scored at once, 256 for each thread; else 429"),
+    TN_FIELD_F64(serve_flags, max_shift, "2", 0, 1e9, "",
+                 "most times that a new version may predict more clicks for the last requests, or "
+                 "fewer; 0: any number"),
     TN_FIELD_DURATION(serve_flags, keep_alive, "65s", 1, 86400,
                       "an idle connection is closed after this"),
     TN_FIELD_DURATION(serve_flags, read_timeout, "10s", 0.1, 86400,
@@ -173,10 +176,11 @@ static tn_status serve(const serve_flags *f, const places *at, uint32_t threads,
         .models = models,
         .workers = threads,
         .rows_max = f->rows_max,
+        .max_shift = f->max_shift,
         .aliases = {.predict = env("AIP_PREDICT_ROUTE"), .health = env("AIP_HEALTH_ROUTE")},
     };
     tn_status status = tn_service_new(&service, &opts, err);
-    status = status == TN_OK ? tn_model_set_watch(models, err) : status;
+    status = status == TN_OK ? tn_model_set_watch(models, tn_service_judge, service, err) : status;
     if (status == TN_OK) {
         status = tn_http_serve(service, &http, tn_signals_watch_stop(), err);
     }
