@@ -7,7 +7,7 @@
 # make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
 # make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it, NIGHT=all for every part
 # make interop  exports, data and curves read by other programs, data read from nginx, S3 and behind Kerberos: languages, onnxruntime, scikit-learn, VW,
-#               TensorFlow, safetensors, TensorBoard, where those are installed
+#               TensorFlow, safetensors, TensorBoard; scores served to tritonclient; where those are installed
 # make packages build/packages: Debian packages and a .tar.gz that may be unpacked anywhere
 # make wheel    build/wheel/dist: the wheel of the Python package and its source distribution
 # make test-python   the tests of the Python package with the newest numpy, pandas, pyarrow, polars, DuckDB and scikit-learn from PyPI, in build/python

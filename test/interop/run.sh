@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 bad=0
-for check in readers data arrow stores onnx tensorboard python; do
+for check in readers data arrow stores onnx tensorboard python serve; do
     got=0
     "test/interop/$check.sh" || got=$?
     [ "$got" -eq 0 ] || [ "$got" -eq 77 ] || bad=1

@@ -58,6 +58,24 @@ tn_status tn_json_body_read(tn_json_body *out, tn_bytes body, tn_error *err)
 
 /* ---- records ---- */
 
+bool tn_json_has_field(const tn_schema *schema, tn_bytes record)
+{
+    tn_json_cursor c = tn_json_cursor_of(record.data, record.size);
+    tn_json_span value;
+    tn_bytes key;
+    bool empty = true;
+    bool more = tn_json_cursor_enter(&c, '{');
+    while (more && tn_json_cursor_member(&c, &key)) {
+        if (tn_json_cursor_peek(&c) == '{' || memchr(key.data, '\\', key.size) != NULL ||
+            tn_columns_find(schema->columns, key.data, key.size) != TN_NOWHERE) {
+            return true;
+        }
+        empty = false;
+        more = tn_json_cursor_value(&c, &value);
+    }
+    return empty;
+}
+
 tn_status tn_row_sink_take(tn_row_sink *to, tn_bytes record, tn_error *err)
 {
     const tn_record_location place = {
@@ -66,6 +84,10 @@ tn_status tn_row_sink_take(tn_row_sink *to, tn_bytes record, tn_error *err)
         return tn_fail(err, TN_E_LIMIT, "more than %u rows in a request", to->rows_max);
     }
     const tn_status status = to->format->parse(record, to->schema, &place, to->rows, err);
+    if (status == TN_OK && to->named && !tn_json_has_field(to->schema, record)) {
+        return tn_fail(err, TN_E_DATA, "%s:%u: no member is a field of the model", to->source,
+                       to->rows->n);
+    }
     return status == TN_END ? TN_OK : status;
 }
 

@@ -27,6 +27,7 @@ typedef struct tn_row_sink {
     tn_rows *rows;           /* rows of `schema`, which are appended to */
     tn_text *record;         /* scratch */
     uint32_t rows_max;       /* a body with more is TN_E_LIMIT */
+    bool named;              /* a row of JSON that is not empty must have a field of the model */
     const char *source;      /* the word for the place in messages: "instances" */
 } tn_row_sink;
 
@@ -60,6 +61,10 @@ tn_status tn_rows_of_lines(tn_row_sink *to, tn_bytes body, tn_error *err) TN_MUS
  * with the parameter binary_data_size take one after the other. */
 tn_status tn_rows_of_tensors(tn_row_sink *to, const tn_json_span *inputs, tn_bytes binary,
                              tn_error *err) TN_MUST_USE;
+
+/* Returns whether a JSON record has a column that the schema reads, or no member at all; a nested
+ * object and a key with an escape may be such a column. The first member most often is one. */
+bool tn_json_has_field(const tn_schema *schema, tn_bytes record);
 
 /* Marks the slots and numbers of the schema whose columns an object has: what all rows share. Both
  * have as many flags as the schema has slots and numbers. */

@@ -27,7 +27,9 @@ static tn_status begin(const tn_call *c, scoring *s, const tn_row_kind *kind, tn
 static tn_status begin_json(const tn_call *c, scoring *s, const char *source, tn_error *err)
 {
     const tn_row_kind kind = {.format = "jsonl", .source = source, .rows_max = c->rows_max};
-    return begin(c, s, &kind, err);
+    TN_TRY(begin(c, s, &kind, err));
+    s->to.named = true;
+    return TN_OK;
 }
 
 /* Scores the rows that are there, and counts them. */
@@ -149,6 +151,15 @@ static const char *format_of_type(const char *type)
     return NULL;
 }
 
+/* Whether a line of JSON is a body for another path, and so no row. */
+static bool is_body(const scoring *s, tn_bytes body)
+{
+    tn_json_body b;
+    return s->to.rows->n == 1 && strcmp(s->to.format->name, "jsonl") == 0 &&
+           !tn_json_has_field(s->to.schema, body) && tn_json_body_read(&b, body, NULL) == TN_OK &&
+           (b.instances.data != NULL || b.inputs.data != NULL || b.examples.data != NULL);
+}
+
 tn_status tn_call_lines(tn_call *c, tn_error *err)
 {
     const tn_http_request *r = c->request;
@@ -165,6 +176,9 @@ tn_status tn_call_lines(tn_call *c, tn_error *err)
     };
     TN_TRY(begin(c, &s, &kind, err));
     TN_TRY(tn_rows_of_lines(&s.to, r->body, err));
+    if (is_body(&s, r->body)) {
+        return tn_fail(err, TN_E_DATA, "the body is no row, but one for /v1/models/NAME:predict");
+    }
     TN_TRY(score(c, &s, err));
     if (r->accept != NULL && strstr(r->accept, "application/json") != NULL) {
         tn_answer_predictions(&c->reply->body, &s.scores, tn_served_version(s.served));

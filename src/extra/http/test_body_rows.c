@@ -53,6 +53,7 @@ static const char *rows_of(shape how, const char *json, const char *bytes, size_
                       .rows = rows,
                       .record = &record,
                       .rows_max = 4,
+                      .named = true,
                       .source = "x"};
     const tn_bytes binary = {bytes, size, false};
     const tn_status status = how == OBJECTS   ? tn_rows_of_objects(&to, &span, &err)
@@ -164,6 +165,11 @@ TEST(faults_name_the_row)
     assert_says(rows_of(OBJECTS, "[{\"user\":7},{\"user\":\"x\"}]", NULL, 0),
                 "x:2:10: error: expected a decimal integer");
     assert_says(rows_of(OBJECTS, "[{\"user\":7},5]", NULL, 0), "x:2: expected an object");
+    assert_says(rows_of(OBJECTS, "[{},{\"usr\":1,\"v\":[2]}]", NULL, 0),
+                "x:2: no member is a field of the model");
+    assert_says(rows_of(COLUMNS, "{\"usr\":[1]}", NULL, 0), "no member is a field of the model");
+    assert_string_equal(rows_of(OBJECTS, "[{\"usr\":1,\"user\":null},{\"p\":2}]", NULL, 0),
+                        "=0 |=2 |");
     assert_says(rows_of(OBJECTS, "[{},{},{},{},{}]", NULL, 0), "more than 4 rows in a request");
 }
 

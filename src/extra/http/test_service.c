@@ -190,6 +190,10 @@ TEST(refusals_have_a_code_and_a_sentence)
     refused(&s, predict, rows, 413, "more than 100 rows");
     refused(&s, predict, "{", 400, "the body is no JSON: byte 2");
     refused(&s, predict, "{}", 400, "no member 'instances'");
+    refused(&s, predict, "{\"instances\":[{},{\"usr\":1}]}", 400,
+            "instances:2: no member is a field of the model");
+    refused(&s, (tn_http_request){.path = "/score", .format = "jsonl"}, "{\"instances\":[{}]}", 400,
+            "for /v1/models/NAME:predict");
     refused(&s, predict, "{\"instances\":[{\"user\":\"x\"}]}", 400,
             "instances:1:10: expected a decimal integer, found \\\"x\\\"\"}");
     refused(&s, (tn_http_request){.path = "/v1/models/ads:predict", .method = "GET"}, "", 405,
