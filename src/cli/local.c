@@ -70,6 +70,19 @@ tn_argv tn_local_words(const tn_local_group *l, const tn_run *run, tn_arena *are
     return (tn_argv){n, item};
 }
 
+tn_argv tn_local_words_again(const tn_local_group *l, const tn_run *run, tn_arena *arena)
+{
+    const char *resume = run->checkpoint.resume;
+    const bool goes_on = l->goes_on && !run->checkpoint.fresh && !run->data.again &&
+                         (strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0) &&
+                         !tn_run_trains_on_stdin(run);
+    if (!goes_on) {
+        return (tn_argv){0, NULL};
+    }
+    /* --resume wants a checkpoint, and the first start may have fallen before it saved one. */
+    return tn_options_without(l->program, tn_local_words(l, run, arena), "resume", arena);
+}
+
 /* Every child reads it for itself. */
 static tn_status check_config(const char *path, tn_error *err)
 {
@@ -100,7 +113,7 @@ tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err)
     TN_ASSERT(tn_local_is_group(l));
     TN_TRY(check_config(l->options->words.item[0], err));
     TN_TRY(tn_group_built()->prepare(&s->run, l->peers, l->folder, err));
-    const tn_children_opts opts = {
+    tn_children_opts opts = {
         .path = own_path(path),
         .words = tn_local_words(l, &s->run, s->arena).item,
         .n = l->peers,
@@ -108,7 +121,10 @@ tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err)
         .grace_s = (double)tn_timer_ns(grace_ns) * 1e-9,
         .part_cpus = s->run.compute.pin,
         .stops = tn_signals_stops,
+        .again = tn_local_words_again(l, &s->run, s->arena).item,
     };
+    const bool read = tn_restarts_read(s->run.cluster.restarts, &opts.restarts, &opts.restart_s);
+    TN_ASSERT(read); /* else the configuration was refused */
     tn_terminal_share();
     return tn_group_built()->start(&opts, &s->exit_code, err);
 }

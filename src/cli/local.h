@@ -21,6 +21,7 @@ typedef struct tn_local_group {
     uint32_t peers;            /* TN_UNSET_U32: not given */
     uint32_t threads;          /* --threads of each; 0: not given, or there is no such option */
     const char *folder;        /* as in train/group/ranks.h */
+    bool goes_on;              /* a second start goes on with what was saved */
 } tn_local_group;
 
 #define TN_LOCAL_HELP "start N processes on this machine, as one group (~: cluster.peers)"
@@ -39,6 +40,11 @@ tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err) TN_
 /* The children's command line: the same without --peers, with what --peers means, and with their
  * share of the processors where the configuration wants all. */
 tn_argv tn_local_words(const tn_local_group *l, const tn_run *run, tn_arena *arena);
+
+/* Makes the words of a group that starts again and goes on from the newest checkpoint of its run.
+ * item NULL: it cannot, since a second start would not do what is left of the first: one that was
+ * to begin anew or elsewhere, to learn a day once more, or to read stdin. */
+tn_argv tn_local_words_again(const tn_local_group *l, const tn_run *run, tn_arena *arena);
 
 /* Starts the children, with the configuration loaded and nothing else begun, and returns when none
  * is left; s->exit_code is their code. TN_E_USAGE: this process is itself one of a group, or the

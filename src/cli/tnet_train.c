@@ -220,8 +220,11 @@ static void print_config(tn_setup *s)
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const train_flags *f = asked;
-    const tn_local_group local = {
-        .program = &program, .options = options, .peers = f->peers, .threads = f->threads};
+    const tn_local_group local = {.program = &program,
+                                  .options = options,
+                                  .peers = f->peers,
+                                  .threads = f->threads,
+                                  .goes_on = true};
     TN_TRY(tn_local_load(&local, s, err));
     const tn_train_job_opts how = {.resume = f->resume, .fresh = f->fresh, .again = f->again};
     TN_TRY(tn_train_job_begin(s, &how, err));

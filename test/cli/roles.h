@@ -19,6 +19,7 @@
  *     save FD             says 'r', its rank as a digit when SIGUSR1 comes, and ends with 0
  *     news FD             rank 0 is killed; the others say the first news that they hear, a line,
  *                         and end with 6
+ *     fall FD             says its group's job; is killed, but for the sixth that says so
  *     tell FD             its words and variables, and whether stdin holds something, a line
  */
 bool tn_role_play(int argc, char **argv, int *code);

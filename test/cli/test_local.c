@@ -17,6 +17,7 @@ enum { WORDS_MAX = 16, PATH_BYTES = 300 };
 typedef struct flags {
     uint32_t peers;
     const char *profile;
+    bool resume;
 } flags;
 
 static const char *const bare[] = {"", NULL};
@@ -24,6 +25,7 @@ static const char *const bare[] = {"", NULL};
 static const tn_field flag_rows[] = {
     TN_FIELD_U32(flags, peers, "~", 1, 1024, "", TN_LOCAL_HELP),
     TN_FLAG_STR_OR(flags, profile, bare, "FILE", "a picture"),
+    TN_FLAG_BOOL(flags, resume, "go on"),
     TN_FIELD_END,
 };
 
@@ -53,6 +55,7 @@ SET_UP
     f.setup.arena = tn_arena_new(1 << 12);
     f.setup.run.train.threads = 2;
     f.setup.run.data.readers = 1;
+    f.setup.run.cluster.restarts = "3/1h";
     tn_tmpdir_make(f.dir);
     *state = &f;
 }
@@ -103,6 +106,41 @@ TEST_ON(fixture *f, children_get_the_same_words_but_peers)
                  "test --profile=p -- a.yaml --peers 5 cluster.peers=3");
     assert_words(f, "test cluster.peers=2 a.yaml --peers 7",
                  "test cluster.peers=2 a.yaml cluster.peers=7");
+}
+
+static void assert_words_again(fixture *f, const char *line, const char *want)
+{
+    tn_text text CLEANUP(tn_text_done) = {0};
+    tn_local_group l = parse(f, line);
+    l.goes_on = true;
+    const tn_argv words = tn_local_words_again(&l, &f->setup.run, f->setup.arena);
+    for (int i = 0; i < words.n; i++) {
+        tn_text_addf(&text, "%s%s", i > 0 ? " " : "", words.item[i]);
+    }
+    assert_string_equal(tn_text_str(&text), want);
+}
+
+TEST_ON(fixture *f, a_second_start_goes_on_from_the_newest_checkpoint)
+{
+    tn_run *run = &f->setup.run;
+    run->checkpoint.resume = "auto";
+    assert_words_again(f, "test --peers 4 a.yaml -q", "test a.yaml -q cluster.peers=4");
+    run->checkpoint.resume = "must"; /* of --resume, which wants one that is there */
+    assert_words_again(f, "test --peers 4 --resume a.yaml", "test a.yaml cluster.peers=4");
+    run->checkpoint.fresh = true;
+    assert_words_again(f, "test --peers 4 a.yaml", "");
+    run->checkpoint.fresh = false;
+    run->data.again = true;
+    assert_words_again(f, "test --peers 4 a.yaml", "");
+    run->data.again = false;
+    run->checkpoint.resume = "never";
+    assert_words_again(f, "test --peers 4 a.yaml", "");
+    run->checkpoint.resume = "runs/other/ckpt-3";
+    assert_words_again(f, "test --peers 4 a.yaml", "");
+    run->checkpoint.resume = "auto";
+    static const char *const from_stdin[] = {"-"};
+    run->data.train = (tn_strs){1, from_stdin};
+    assert_words_again(f, "test --peers 4 a.yaml", "");
 }
 
 TEST_ON(fixture *f, children_share_the_processors)

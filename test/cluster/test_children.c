@@ -28,8 +28,8 @@ static fixture fix;
 
 static void keep_line(tn_log_level level, const char *line)
 {
-    assert_int_equal(level, TN_LOG_ERROR);
-    tn_text_addf(&fix.log, "%s\n", line);
+    assert_true(level == TN_LOG_ERROR || level == TN_LOG_WARN);
+    tn_text_addf(&fix.log, "%s%s\n", level == TN_LOG_WARN ? "warn: " : "", line);
 }
 
 static int set_up(void **state)
@@ -205,6 +205,129 @@ TEST(nobody_outlives_rank_0)
     assert_int_equal(run(2, 0.01, role, zero), 6);
     assert_int_equal(run(2, 0, role, stopped), 6);
     hear_the_end();
+}
+
+/* The code of two children with codes at the first start, others after a restart. */
+static int run_again(const char *first, const char *second, uint32_t restarts, double within_s)
+{
+    char role[] = "codes";
+    char codes[32];
+    char later[32];
+    (void)snprintf(codes, sizeof codes, "%s", first);
+    (void)snprintf(later, sizeof later, "%s", second);
+    char *words[] = {program_name, role, codes, NULL};
+    char *again[] = {program_name, role, later, NULL};
+    const tn_children_opts opts = {.path = self,
+                                   .words = words,
+                                   .again = again,
+                                   .n = 2,
+                                   .job = 0xabc,
+                                   .grace_s = 100,
+                                   .stops = tn_signals_stops,
+                                   .restarts = restarts,
+                                   .restart_s = within_s};
+    tn_error err = {0};
+    int code = -1;
+    tn_text_clear(&fix.log);
+    assert_ok(tn_children_run(&opts, &code, &err), err.text);
+    return code;
+}
+
+static uint32_t times_said(const char *text)
+{
+    uint32_t n = 0;
+    for (const char *at = tn_text_str(&fix.log); (at = strstr(at, text)) != NULL; at++) {
+        n++;
+    }
+    return n;
+}
+
+TEST(a_group_that_fell_starts_again_with_other_words)
+{
+    assert_int_equal(run_again("209,6", "0,0", 3, 100), 0);
+    assert_int_equal(times_said("warn: rank 0 (pid "), 1);
+    assert_int_equal(times_said("warn: the group starts again and goes on from the newest "
+                                "checkpoint (restart 1; at most 3 within 100 s"),
+                     1);
+    assert_int_equal(times_said("hint:"), 0);
+    assert_int_equal(run_again("6,209", "0,75", 3, 100), 75);
+}
+
+TEST(a_group_starts_again_so_often_and_no_more)
+{
+    assert_int_equal(run_again("209,0", "0,209", 2, 100), 6);
+    assert_int_equal(times_said("starts again"), 2);
+    assert_int_equal(times_said("\nrank 1 (pid "), 1); /* the last one is an error, with a hint */
+    assert_int_equal(times_said("hint: start the same command again"), 1);
+    assert_int_equal(run_again("209,0", "0,209", 0, 100), 6);
+    assert_int_equal(times_said("starts again"), 0);
+}
+
+TEST(only_a_kill_starts_a_group_again)
+{
+    static const struct {
+        const char *codes;
+        int want;
+    } cases[] = {{"209,3", 3}, {"6,0", 6}, {"6,6", 6}, {"75,75", 75}, {"209,75", 6}, {"9,6", 9}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fail_if(run_again(cases[i].codes, "0,0", 3, 100) != cases[i].want, "after %s",
+                cases[i].codes);
+        assert_int_equal(times_said("starts again"), 0);
+    }
+}
+
+/* The role writes its group's job, and falls until six have been written. */
+TEST(restarts_of_long_ago_do_not_count)
+{
+    char role[] = "fall";
+    char *words[] = {program_name, role, fix.fd, NULL};
+    const tn_children_opts opts = {.path = self,
+                                   .words = words,
+                                   .again = words,
+                                   .n = 1,
+                                   .job = 0xabc,
+                                   .grace_s = 100,
+                                   .stops = tn_signals_stops,
+                                   .restarts = 1,
+                                   .restart_s = 1e-9};
+    tn_error err = {0};
+    int code = -1;
+    assert_int_equal(fcntl(fix.to, F_SETFL, O_NONBLOCK), 0);
+    assert_ok(tn_children_run(&opts, &code, &err), err.text);
+    assert_int_equal(code, 0);
+    assert_int_equal(times_said("starts again"), 5);
+    char jobs[6 * 16];
+    assert_int_equal(read(fix.from, jobs, sizeof jobs), sizeof jobs);
+    for (uint32_t i = 0; i < 6; i++) { /* each start is a group of its own */
+        for (uint32_t k = 0; k < i; k++) {
+            assert_memory_not_equal(jobs + i * (size_t)16, jobs + k * (size_t)16, 16);
+        }
+    }
+}
+
+TEST(a_group_that_is_asked_to_end_does_not_start_again)
+{
+    char role[] = "idle"; /* SIGTERM kills it */
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        char *words[] = {program_name, role, fix.fd, NULL};
+        const tn_children_opts opts = {.path = self,
+                                       .words = words,
+                                       .again = words,
+                                       .n = 2,
+                                       .job = 0xabc,
+                                       .grace_s = 100,
+                                       .stops = tn_signals_stops,
+                                       .restarts = 3,
+                                       .restart_s = 100};
+        int code = -1;
+        const tn_status status = tn_children_run(&opts, &code, NULL);
+        exit(status == TN_OK ? code : 99); // NOLINT(concurrency-mt-unsafe): one thread
+    }
+    hear('r', 2);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(end_of(pid), 75);
 }
 
 TEST(sigterm_goes_to_every_child)

@@ -18,6 +18,7 @@ model: {type: deepfm, hidden: [16], bias_init: -1}
 train: {batch: 60, epochs: 2, threads: 1}
 eval: {every: 10steps, metrics: [auc, logloss, copc]}
 checkpoint: {every: 10steps, keep: 9}
+cluster: {restarts: 0}
 log: {progress: false}
 END
 config=$dir/c.yaml
@@ -256,6 +257,34 @@ for r in 1 0; do
     same_bits "$(newest "$dir/whole")" "$(newest "$dir/kill$r")"
 done
 echo "$name: a killed peer ends the group with 6, and the same command goes on to the same bits"
+
+# cluster.restarts: the group starts again by itself, whoever is killed, two at once, and at any moment, up to a number; same bits.
+draw
+# child N: the Nth process that the group has at present, from 1; nothing: there are fewer.
+child() { cut -d' ' -f"$1" "/proc/$group/task/$group/children" 2>"$dir/null" || true; }
+# shellcheck disable=SC2086
+begin restarts cluster.restarts=50/1h $long
+fallen=0
+for moment in 1 2 3 4; do
+    sleep "0.$((seed % 7 + moment))"
+    victims="$(child $((seed % 3 + 1))) $([ $moment -ne 3 ] || child $(((seed + 1) % 3 + 1)))"
+    # shellcheck disable=SC2086
+    kill -KILL $victims 2>"$dir/null" && fallen=$((fallen + 1))
+    seed=$((seed / 7 + moment))
+done
+ends 0
+again=$(grep -c 'the group starts again and goes on from the newest checkpoint' "$dir/err")
+[ $((again >= 1 && again <= fallen)) -eq 1 ] || fail "$again restarts after $fallen kills: $(cat "$dir/err")"
+! grep -q 'error: ' "$dir/err" || fail "told as an error: $(cat "$dir/err")"
+same_bits "$(newest "$dir/whole")" "$(newest "$dir/restarts")"
+# shellcheck disable=SC2086
+begin once cluster.restarts=1/1h $long
+kill -KILL "$(child 3)"
+until grep -q 'starts again' "$dir/err" && [ -n "$(child 3)" ]; do sleep 0.05; done
+kill -KILL "$(child 2)" || fail "no second group"
+ends 6
+grep -q "hint: .*goes on from the newest checkpoint" "$dir/err" || fail "no hint at the end: $(cat "$dir/err")"
+echo "$name: a group starts again by itself, as often as cluster.restarts says, to the same bits"
 
 # A peer that stands still is lost, too.
 begin stopped train.epochs=100000

@@ -6,6 +6,7 @@
 #include "base/core/log.h"
 #include "base/core/number.h"
 #include "base/core/stop.h"
+#include "base/file/file.h"
 #include "cluster/launch/launcher.h"
 
 #include <assert.h>
@@ -255,6 +256,7 @@ typedef struct ending {
 } ending;
 
 typedef struct group {
+    tn_children_opts own; /* as given; of a restart with its words and its job */
     const tn_children_opts *opts;
     pid_t *pid; /* n; 0: has ended */
     int *news;  /* n: this end of each child's socket */
@@ -263,9 +265,12 @@ typedef struct group {
     bool grace;     /* deadline_ns counts */
     bool killed;    /* all that were alive at the deadline */
     uint64_t deadline_ns;
+    bool fell;           /* one was killed, and nobody had asked it to end */
     bool stopping;       /* children were sent their signal */
     uint32_t interrupts; /* how many there were */
     ending ending;
+    uint32_t n_restarts;
+    uint64_t *restart_ns; /* opts->restarts: when each of the last ones was */
 } group;
 
 static void on_signal(int signal)
@@ -337,6 +342,15 @@ static void tell_others(const group *g, uint32_t rank, const char *sentence)
     }
 }
 
+/* Whether the group may start again now: fewer restarts than there may be lie within the time. */
+static bool may_restart(const group *g)
+{
+    const uint32_t most = g->opts->restarts;
+    const double since = (double)tn_clock_ns() * 1e-9 - g->opts->restart_s;
+    return g->opts->again != NULL && most > 0 && !g->stopping &&
+           (g->n_restarts < most || (double)g->restart_ns[g->n_restarts % most] * 1e-9 < since);
+}
+
 /* It could not report its end itself. */
 static void tell_end(const group *g, uint32_t rank, pid_t pid, int code, int signal)
 {
@@ -348,10 +362,10 @@ static void tell_end(const group *g, uint32_t rank, pid_t pid, int code, int sig
     if (signal != 0) {
         (void)snprintf(line, sizeof line, "rank %u (pid %d) was killed by signal %d (%s)", rank,
                        (int)pid, signal, what != NULL ? what : "of real time");
-        tn_log(
-            TN_LOG_ERROR,
-            "%s\nhint: start the same command again; training goes on from the newest checkpoint",
-            line);
+        tn_log(may_restart(g) ? TN_LOG_WARN : TN_LOG_ERROR, "%s%s", line,
+               may_restart(g) ? ""
+                              : "\nhint: start the same command again; training goes on from the "
+                                "newest checkpoint");
     } else {
         (void)snprintf(line, sizeof line, "rank %u (pid %d) ended with code %d", rank, (int)pid,
                        code);
@@ -373,6 +387,7 @@ static void count_end(group *g, uint32_t rank, pid_t pid, int status)
     }
     bool stopped = code == STOPPED;
     bool lost = signal != 0 || code == LOST;
+    g->fell = g->fell || (signal != 0 && !g->stopping);
     bool cause = !lost && !stopped && code != 0;
     g->ending.stopped = g->ending.stopped || stopped;
     g->ending.lost = g->ending.lost || lost;
@@ -509,8 +524,44 @@ static void close_news(const group *g)
     for (uint32_t r = 0; r < g->opts->n; r++) {
         if (g->news[r] > 0) {
             (void)close(g->news[r]);
+            g->news[r] = 0;
         }
     }
+}
+
+/* Returns whether the group is to start again, and makes it ready for that. */
+static bool begin_again(group *g)
+{
+    const ending *e = &g->ending;
+    if (!g->fell || e->cause != 0 || e->stopped || e->interrupted || !may_restart(g)) {
+        return false;
+    }
+    g->restart_ns[g->n_restarts++ % g->opts->restarts] = tn_clock_ns();
+    tn_log(TN_LOG_WARN,
+           "the group starts again and goes on from the newest checkpoint (restart %" PRIu32
+           "; at most %" PRIu32 " within %.0f s, by cluster.restarts)",
+           g->n_restarts, g->opts->restarts, g->opts->restart_s);
+    close_news(g);
+    g->own.words = g->own.again;
+    g->own.job = tn_random_id();
+    g->fell = g->grace = g->killed = false;
+    g->ending = (ending){.cause = 0};
+    return true;
+}
+
+/* Starts them and looks after them, again and again where they fall. */
+static tn_status run_group(group *g, int fd, tn_arena *arena, tn_error *err)
+{
+    tn_status status = TN_OK;
+    do {
+        status = start_all(g, arena, err);
+        if (status == TN_OK) {
+            look_after(g, fd);
+        } else {
+            kill_started(g);
+        }
+    } while (status == TN_OK && begin_again(g));
+    return status;
 }
 
 tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err)
@@ -521,19 +572,16 @@ tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err
         return tn_fail(err, TN_E_IO, "cannot look after processes: %s", strerrordesc_np(errno));
     }
     tn_arena *arena = tn_arena_new(1 << 14);
-    group g = {.opts = opts,
+    group g = {.own = *opts,
                .pid = TN_NEW_ARRAY(arena, pid_t, opts->n),
-               .news = TN_NEW_ARRAY(arena, int, opts->n)};
+               .news = TN_NEW_ARRAY(arena, int, opts->n),
+               .restart_ns = TN_NEW_ARRAY(arena, uint64_t, (size_t)opts->restarts + 1)};
+    g.opts = &g.own;
     hang_bell(fd);
     tn_status status = tn_stop_is(NULL) /* a signal that came before the bell hung */
                            ? tn_fail(err, TN_E_STOPPED, "stopped by a signal; no rank has begun")
-                           : start_all(&g, arena, err);
-    if (status == TN_OK) {
-        look_after(&g, fd);
-        *code = group_code(&g.ending);
-    } else {
-        kill_started(&g);
-    }
+                           : run_group(&g, fd, arena, err);
+    *code = status == TN_OK ? group_code(&g.ending) : *code;
     atomic_store(&bell, -1);
     (void)close(fd);
     close_news(&g);

@@ -26,6 +26,10 @@
  *     75                  one ended with 75, or was ended by a SIGTERM that was passed on
  *     0                   all ended with 0
  *
+ * Where opts.again says so, a group that fell because a child was killed starts again when the last
+ * of it has ended, and goes on from its newest checkpoint; a group that was asked to end does not.
+ * The code is then that of the last start.
+ *
  * The cause of a killed child is logged (base/core/log.h); a child that ends with a code has
  * reported its failure itself.
  */

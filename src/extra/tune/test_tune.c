@@ -7,6 +7,9 @@
 
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 /* Its run is 270 rows of batches of one. tnet-train notes each start, and pretends to pause. Values
  * of lr choose more: .5 has no room, .25 finds a full disk, .125 ends at half of the rows. */
@@ -18,6 +21,7 @@ static const char train[] =
     "run.dir=*) dir=${word#*=} ;;\n"
     "train.optimizer.lr=*) lr=${word#*=} ;;\n"
     "esac; done\n"
+    "[ ! -e \"$dir/LOCK\" ] || flock -n \"$dir/LOCK\" true || exit 5\n"
     "mkdir -p \"$dir\"; echo \"$*\" >>\"$dir/starts\"; echo \"${lr:-0.001}\" >\"$dir/lr\"\n"
     "echo \"$pause\" >\"$dir/step\"\n"
     "case ${lr:-} in\n"
@@ -221,6 +225,35 @@ TEST_ON(place *p, time_ends_it_and_the_same_again_goes_on)
     assert_ok(run_tune(p, NINE), p->err.text);
     assert_false(p->timed_out);
     assert_int_equal(starts(p, tn_tune_best(p->tune)) >= 3, 1);
+}
+
+/* One that an earlier tnet-tune has left still saves for a moment. */
+TEST_ON(place *p, a_trial_that_is_still_being_saved_is_waited_for)
+{
+    static const char section[] = "{method: grid, space: {train.optimizer.lr: [0.01]}}";
+    tn_text dir CLEANUP(tn_text_done) = {0};
+    assert_ok(open_tune(p, section), p->err.text);
+    assert_ok(tn_dir_make(tn_tune_folder(p->tune, 0, &dir), &p->err), p->err.text);
+    int taken[2];
+    char byte = 0;
+    assert_int_equal(pipe(taken), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        tn_lock *lock = NULL;
+        const struct timespec moment = {.tv_nsec = 300000000};
+        const bool held = tn_lock_take(&lock, tn_text_str(&dir), 1, NULL) == TN_OK;
+        const ssize_t said = write(taken[1], held ? "h" : "n", 1);
+        (void)nanosleep(&moment, NULL);
+        _exit(said == 1 ? 0 : 1);
+    }
+    assert_int_equal(read(taken[0], &byte, 1), 1);
+    assert_int_equal(byte, 'h');
+    close_tune(p);
+    assert_ok(run_tune(p, section), p->err.text);
+    assert_int_equal(starts(p, 0), 1);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    (void)close(taken[0]);
+    (void)close(taken[1]);
 }
 
 TEST_ON(place *p, values_from_elsewhere_are_one_whole_trial_more)

@@ -185,6 +185,9 @@ static const tn_field cluster_fields[] = {
     TN_FIELD_CHOICE(tn_cluster_opts, values, "f32", wire_words,
                     "how rows, gradients and weights travel between peers"),
     TN_FIELD_DURATION(tn_cluster_opts, start_timeout, "120s", 0, 1e6, "for all peers to start"),
+    TN_FIELD_STR(tn_cluster_opts, restarts, "3/1h",
+                 "how often --peers starts the group again after a process was killed, within what "
+                 "time; 0: never"),
     TN_FIELD_TREE(tn_cluster_opts, security, "~", "keys and allow-list beyond this host"),
     TN_FIELD_END,
 };
@@ -303,6 +306,34 @@ static bool has_suffix(const char *text, const char *suffix, uint64_t *number)
            tn_read_u64(text, n - k, number) == TN_NUM_OK && *number > 0;
 }
 
+/* Reads a duration above 0. */
+static bool read_duration(const char *text, double *seconds)
+{
+    tn_diag quiet = {0};
+    const tn_binder b = {.diag = &quiet};
+    const tn_field duration = {.kind = TN_KIND_DURATION, .key = "every", .min = 0, .max = 1e9};
+    const tn_tree scalar = {.kind = TN_TREE_SCALAR, .text = text};
+    const bool good = tn_read_scalar(&b, &duration, &scalar, seconds) && *seconds > 0;
+    tn_diag_done(&quiet);
+    return good;
+}
+
+bool tn_restarts_read(const char *text, uint32_t *n, double *within_s)
+{
+    const size_t digits = strspn(text, "0123456789");
+    uint64_t count = 0;
+    *n = 0;
+    *within_s = 0;
+    if (strcmp(text, "0") == 0) {
+        return true;
+    }
+    const bool good = tn_read_u64(text, digits, &count) == TN_NUM_OK && count >= 1 &&
+                      count <= TN_RESTARTS_MAX && text[digits] == '/' &&
+                      read_duration(text + digits + 1, within_s);
+    *n = (uint32_t)count;
+    return good;
+}
+
 bool tn_every_read(const char *text, tn_every *out)
 {
     uint64_t n = 0;
@@ -318,13 +349,7 @@ bool tn_every_read(const char *text, tn_every *out)
     if (strcmp(text, "never") == 0) {
         return true;
     }
-    tn_diag quiet = {0};
-    const tn_binder b = {.diag = &quiet};
-    const tn_field duration = {.kind = TN_KIND_DURATION, .key = "every", .min = 0, .max = 1e9};
-    const tn_tree scalar = {.kind = TN_TREE_SCALAR, .text = text};
-    bool good = tn_read_scalar(&b, &duration, &scalar, &out->seconds) && out->seconds > 0;
-    tn_diag_done(&quiet);
-    return good;
+    return read_duration(text, &out->seconds);
 }
 
 /* Uses rows for auto, so that the checkpoints do not depend on a clock. */

@@ -110,6 +110,7 @@ typedef struct tn_cluster_opts {
     const struct tn_membership *membership; /* the same and more; NULL: alone */
     int news; /* likewise: a socket of whoever started it, as in cluster/group/group.h; 0: none */
     double start_timeout;
+    const char *restarts; /* tn_restarts_read */
 } tn_cluster_opts;
 
 typedef struct tn_compute_opts {
@@ -179,6 +180,10 @@ static inline const void *tn_run_section(const tn_run *run, const tn_field *fiel
     }
     return run->section[(row->offset - offsetof(tn_run, section)) / sizeof(void *)];
 }
+
+/* Reads "3/1h": 3 restarts within an hour; or "0". Returns false where it is neither. */
+enum { TN_RESTARTS_MAX = 1000 };
+bool tn_restarts_read(const char *text, uint32_t *n, double *within_s);
 
 /* "1epoch", "5000steps", "10min"; "auto" of checkpoint.every, which is epochs and rows. */
 typedef struct tn_every {

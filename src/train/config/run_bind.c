@@ -226,6 +226,17 @@ static void check_files(const tn_binder *b, const tn_tree *tree, const tn_run *r
                 n_graphs);
 }
 
+static void check_restarts(const tn_binder *b, const tn_tree *tree, const char *text)
+{
+    uint32_t n = 0;
+    double within_s = 0;
+    if (!tn_restarts_read(text, &n, &within_s)) {
+        tn_diag_error(b->diag, tn_tree_place(tree, "cluster.restarts"),
+                      "'%s' is not '<number>/<time>' with 1 to %d restarts, as '3/1h', nor 0", text,
+                      (int)TN_RESTARTS_MAX);
+    }
+}
+
 /* The metric in "valid.auc" or "valid.buy.auc", and the task; NULL: there is none of that name. */
 static const tn_metric *watched_metric(const tn_run *run, const char *monitor, uint32_t *task)
 {
@@ -403,6 +414,7 @@ static void check_all(const tn_binder *b, const tn_tree *tree, const tn_run *r)
     check_day(b, tree, r->run.day);
     check_every(b, tree, "eval.every", r->eval.every);
     check_every(b, tree, "checkpoint.every", r->checkpoint.every);
+    check_restarts(b, tree, r->cluster.restarts);
     check_every(b, tree, "checkpoint.delta_every", r->checkpoint.delta_every);
     check_export_every(b, tree, r);
     check_places(b, tree, r);

@@ -136,6 +136,11 @@ typedef struct tn_children_opts {
     double grace_s;     /* others are killed so long after the first has failed */
     bool part_cpus;     /* each child may use only an nth of the processors, for compute.pin */
     void (*stops)(sigset_t *out); /* signals that a child finds blocked until it watches them */
+    /* After a child was killed the group starts again with the words `again` (NULL: it does not),
+     * up to `restarts` times within `restart_s` seconds, each time with another job. */
+    char *const *again;
+    uint32_t restarts;
+    double restart_s;
 } tn_children_opts;
 
 typedef struct tn_group_kind {

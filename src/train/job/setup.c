@@ -84,6 +84,7 @@ static const char *const not_hashed[] = {
     "cluster.peers",
     "cluster.security",
     "cluster.start_timeout",
+    "cluster.restarts",
     "data.days",
     "data.valid_rows",
     "data.done",
