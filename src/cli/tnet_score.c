@@ -137,7 +137,8 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     tn_exported_model *exported = NULL;
     tn_scorer *scorer = NULL;
     tn_reader *reader = NULL;
-    tn_exported_model_opts opts = {.verify = (tn_verify)f->verify, .half_weights = f->half_weights};
+    tn_exported_model_opts opts = {
+        .verify = (tn_verify)f->verify, .half_weights = f->half_weights, .labels = !f->no_label};
     char dir[TN_PATH_SIZE];
     TN_TRY(read_overrides(options, f->no_label, &s->binder, &opts.data, err));
     TN_TRY(tn_export_find(options->words.item[0], dir, err));

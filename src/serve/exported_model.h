@@ -79,8 +79,12 @@ typedef struct tn_exported_model {
 
 typedef struct tn_exported_model_opts {
     tn_verify verify;
-    bool half_weights;   /* matrices are rounded to 16 bits: tn_params_round */
-    const char *dict;    /* a file of the folder in place of its dictionary; NULL: none */
+    bool half_weights; /* matrices are rounded to 16 bits: tn_params_round */
+    const char *dict;  /* a file of the folder in place of its dictionary; NULL: none */
+    bool labels;       /* labels of further tasks are read where the data have them */
+    /* Tasks of the caller's, which say how, in place of the export's: as many and of the same names
+     * (TN_E_CONFIG); n 0 or NULL: there are none. */
+    const tn_data_opts *tasks;
     const tn_tree *data; /* options of `data` laid over those of the export; NULL: none */
     /* these are a whole configuration: places of values and labels are compared, too */
     bool judges;

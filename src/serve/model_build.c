@@ -26,6 +26,8 @@ typedef struct reading {
     const tn_tree *data;
     bool judges;
     tn_target target; /* target of the caller, if it judges */
+    bool labels;
+    const tn_data_opts *tasks;
     const char *what;
     tn_slot_opts *opts;   /* all slots, then all numbers */
     const tn_tree **tree; /* JSON of each of them, as a tree */
@@ -141,6 +143,74 @@ static void check_words(const reading *r, const tn_data_opts *own)
     }
 }
 
+/* Adds a column beside rows, if it has a name. */
+static uint32_t add_aside(tn_tasks *tasks, tn_aside *aside, tn_aside wanted)
+{
+    if (wanted.column == NULL) {
+        return TN_NO_ASIDE;
+    }
+    TN_ASSERT(tasks->n_aside < 2 * TN_TASKS_MAX);
+    aside[tasks->n_aside] = wanted;
+    return tasks->n_aside++;
+}
+
+/* Reads how the export's own tasks are labelled. */
+static tn_status read_sources(reading *r, const tn_binder *b, tn_tasks *tasks, tn_aside *aside)
+{
+    for (uint32_t k = 0; k < r->model->n_tasks; k++) {
+        const tn_model_task *t = &r->model->task[k];
+        tn_task_source source = {0};
+        if (t->source.json == NULL) { /* the export is older */
+            tasks->n = 0;
+            return TN_OK;
+        }
+        tn_fields_bind_some(b, tn_task_source_fields,
+                            tn_json_tree(b->arena, t->source.json, r->what), &source);
+        tn_task *to = &tasks->task[k];
+        const tn_tree *column = source.label != NULL && source.label->kind == TN_TREE_MAP
+                                    ? tn_tree_get(source.label, "column")
+                                    : source.label;
+        const char *label = column != NULL ? column->text : NULL;
+        to->where = source.where != NULL
+                        ? tn_tasks_find(r->b->tasks, source.where, strlen(source.where))
+                        : TN_NO_TASK;
+        to->label = k == 0 ? TN_NO_ASIDE
+                           : add_aside(tasks, aside, (tn_aside){label, source.label, t->target});
+        to->weight_column = add_aside(tasks, aside, (tn_aside){.column = source.weight});
+    }
+    return TN_OK;
+}
+
+/* Sets which labels of tasks are read. */
+static tn_status read_labels(reading *r, const tn_binder *b)
+{
+    tn_exported_model *m = r->b;
+    const tn_tasks *given = r->tasks != NULL ? r->tasks->tasks : NULL;
+    m->data.tasks = NULL;
+    if (given != NULL && given->n > 0) {
+        bool same = given->n == m->tasks->n;
+        for (uint32_t k = 0; k < given->n && same; k++) {
+            same = strcmp(given->task[k].name, m->tasks->task[k].name) == 0;
+        }
+        m->data.tasks = given;
+        m->data.aside = r->tasks->aside;
+        return same ? TN_OK
+                    : tn_fail(r->err, TN_E_CONFIG, "'%s' has other tasks than the configuration",
+                              r->what);
+    }
+    if (!r->labels || m->tasks->n == 0 || tn_label_is_none(m->data.label)) {
+        return TN_OK;
+    }
+    tn_tasks *own = TN_NEW(b->arena, tn_tasks);
+    tn_aside *aside = TN_NEW_ARRAY(b->arena, tn_aside, (size_t)2 * TN_TASKS_MAX);
+    *own = *m->tasks;
+    TN_TRY(read_sources(r, b, own, aside));
+    m->data.tasks = own->n > 0 ? own : NULL;
+    m->data.aside = aside;
+    m->data.aside_optional = true;
+    return TN_OK;
+}
+
 static tn_status make_schema(reading *r, uint32_t n)
 {
     tn_exported_model *b = r->b;
@@ -149,6 +219,7 @@ static tn_status make_schema(reading *r, uint32_t n)
     tn_status fault = b->diag.n_errors > 0 || r->data == NULL ? TN_E_CKPT : TN_E_CONFIG;
     tn_fields_bind_some(&binder, tn_data_fields, source_of(r, r->data), &b->data);
     b->data.target = r->model->output[0].target;
+    TN_TRY(read_labels(r, &binder));
     if (r->data != NULL) {
         const tn_binder given = {.arena = b->arena, .diag = &b->diag, .path = "data"};
         tn_format_check_data(&given, r->data, &b->data);
@@ -411,8 +482,12 @@ static tn_status reserve(const reading *r)
     for (uint32_t i = 0; i < m->n_inputs; i++) {
         parts += m->input[i].n;
     }
+    for (uint32_t k = 0; k < m->n_tasks && r->labels; k++) {
+        values += m->task[k].source.json != NULL ? count_values(m->task[k].source.json) : 0;
+    }
     size_t bytes = (values + parts) * VALUE_BYTES + (slots + 1) * SLOT_BYTES + 4 * text +
-                   sizeof(tn_tasks) + _Alignof(max_align_t);
+                   2 * sizeof(tn_tasks) +
+                   2 * (size_t)TN_TASKS_MAX * (sizeof(tn_aside) + SLOT_BYTES);
     if (r->data != NULL) { /* laid over the model's, level by level */
         bytes += LEVELS * (values + count_tree(r->data)) * sizeof(tn_tree);
     }
@@ -429,16 +504,18 @@ tn_status tn_exported_model_read(tn_exported_model *b, const tn_model_json *mode
                  .data = opts->data,
                  .judges = opts->judges,
                  .target = opts->target,
+                 .labels = opts->labels,
+                 .tasks = opts->tasks,
                  .what = what,
                  .err = err};
     TN_ASSERT(model->n_outputs == 1);
     TN_TRY(reserve(&r));
+    read_tasks(b, model);
     TN_TRY(read_slots(&r));
     TN_TRY(read_inputs(&r));
     for (uint32_t i = 0; i < model->n_first; i++) {
         TN_TRY(read_first(&r, &model->first[i]));
     }
-    read_tasks(b, model);
     b->seed = model->seed;
     const bool clicks = output->target == TN_TARGET_CLICK;
     b->logit = clicks ? output->logit : output->score;

@@ -2,6 +2,7 @@
 #include "serve/model_json.h"
 
 #include "base/keys/record.h"
+#include "config/field.h"
 #include "io/schema/schema.h"
 #include "serve/calibration_file.h"
 
@@ -55,6 +56,13 @@ static const tn_doc_row output_rows[] = {
     TN_DOC_END,
 };
 
+const tn_field tn_task_source_fields[] = {
+    TN_FIELD_TREE(tn_task_source, label, "~", "its label"),
+    TN_FIELD_STR(tn_task_source, where, "~", "the task whose clicks count"),
+    TN_FIELD_STR(tn_task_source, weight, "~", "the column of its factors"),
+    TN_FIELD_END_OF(tn_task_source),
+};
+
 static const char *check_task(void *task)
 {
     const tn_model_task *t = task;
@@ -68,6 +76,7 @@ static const tn_doc_row task_rows[] = {
     TN_DOC_STR(tn_model_task, given, "given", TN_DOC_MAY_MISS),
     TN_DOC_OBJECT(tn_model_task, calibration, tn_calibration, '{', tn_calibration_map_rows,
                   "calibration", TN_DOC_FLAG(tn_model_task, calibrated)),
+    TN_DOC_RAW(tn_model_task, source, "source", TN_DOC_MAY_MISS),
     TN_DOC_CHECK(check_task),
     TN_DOC_END,
 };

@@ -10,6 +10,7 @@
 #include "base/keys/init.h"
 #include "base/keys/target.h"
 #include "base/keys/tasks.h"
+#include "config/field.h"
 #include "metrics/calibrator.h"
 
 /* A slot's columns of an input: ["user",0,16]. */
@@ -44,6 +45,14 @@ typedef struct tn_model_output {
     tn_calibration calibration;
 } tn_model_output;
 
+/* The label and the rows of a task, as the configuration says them. */
+typedef struct tn_task_source {
+    const tn_tree *label; /* as tn_data_opts.label; of the first task unused */
+    const char *where;    /* name of a task; NULL: all rows count */
+    const char *weight;   /* column of factors; NULL: none */
+} tn_task_source;
+extern const tn_field tn_task_source_fields[];
+
 /* One of several tasks; the first one has the output of the model, too. */
 typedef struct tn_model_task {
     const char *name;
@@ -52,6 +61,7 @@ typedef struct tn_model_task {
     const char *given; /* a share's logit given a click; NULL: it is no share */
     bool calibrated;   /* not the first, which has the calibration of the output */
     tn_calibration calibration;
+    tn_doc_raw source; /* a tn_task_source; an older export has none */
 } tn_model_task;
 
 typedef struct tn_model_json {

@@ -422,14 +422,12 @@ function draw_more(   what, keys, k, all, share) {
     if (what == "tasks" && columns && loss != "pairwise") {
         gsub(/, label: {column: label, (threshold: 0.5|values: {[^}]*})}/, "", sections["data"])
         sub(/, negative_sampling: [0-9.]*/, "", sections["data"])
-        gsub(/(, )?calibrate: [a-z_]*/, "", sections["eval"])
         gsub(/valid\.mae/, "valid.auc", sections["train"])
         sub(/^, /, "", sections["eval"])
         plan("change", "slots." names[0] ".drop_zero=true")
         sections["loss"] = ""
         sections["tasks"] = "click: {label: label}, buy: {label: buy, " (share = pick("of of where")) ": click" (chance(30) ? ", weight: 0.5" : "") "}"
         another_model(pick(share == "of" ? "shared esmm mmoe ple" : "shared mmoe ple")) # "no task says of which other it is a share"
-        put("eval", "calibrate: none")
     }
     if (what == "pairs") another_model(pick("xdeepfm fibinet onn autoint afm edcn fcn dcnmix"))
 }

@@ -109,8 +109,9 @@ grep -q 'calibrated by platt on 8000 rows of valid: click: p = sigmoid.*; buy: p
 even mapped.tsv >null
 expect 0 tnet-export mapped --to mapped-export
 expect 0 tnet-score mapped-export --data valid.csv
-awk -F '\t' -v OFS='\t' 'NR > 1 { $6 = $10 = $13 = "" } 1' mapped.tsv >scores.tsv
-cmp -s scores.tsv out || fail "an export is calibrated otherwise: $(diff scores.tsv out | head -n 3)"
+cmp -s mapped.tsv out || fail "an export is calibrated otherwise: $(diff mapped.tsv out | head -n 3)"
+expect 0 tnet-eval mapped --export mapped-export --data valid.csv
+grep -q '^buy: calibrated by platt$' out || fail "an export has no word of its calibration: $(cat out)"
 expect 0 tnet-eval mapped --data valid.csv eval.calibrate=none --predictions raw.tsv
 cut -f 9,14 raw.tsv >plain
 cut -f 9,14 mapped.tsv >have
@@ -119,8 +120,7 @@ expect 0 tnet-eval run --calibrate isotonic --calibration-out c.json
 grep -q '^buy by isotonic  *before  *after$' out || fail "no table of a task: $(cat out)"
 expect 0 tnet-export run --to by-file --calibration c.json
 expect 0 tnet-score by-file --data valid.csv
-awk -F '\t' -v OFS='\t' 'NR > 1 { $6 = $10 = $13 = "" } 1' p.tsv >plain
-! cmp -s plain out || fail "the file calibrates nothing"
+! cmp -s p.tsv out || fail "the file calibrates nothing"
 awk -F '\t' 'NR > 1 && $8 > 0 { n += $8 } END { print n / (NR - 1) }' out >rate
 within "$(cat rate)" "$(figure run buy ctr | awk '{ print $1 - 1e-4 }')" "$(figure run buy ctr | awk '{ print $1 + 1e-4 }')" "calibrated rate of purchases"
 # 200 of each kind are few: one task has none, and stays as it is
@@ -171,13 +171,27 @@ done
 
 expect 0 tnet-export run --to export 'export.graph=[native, onnx]'
 expect 0 tnet-score export --data valid.csv
-# labels of further tasks are not read
-awk -F '\t' -v OFS='\t' 'NR > 1 { $6 = $10 = $13 = "" } 1' p.tsv >scores.tsv
-cmp -s scores.tsv out || fail "tnet-score says something else than the trainer: $(diff scores.tsv out | head -n 3)"
+cmp -s p.tsv out || fail "tnet-score says something else than the trainer: $(diff p.tsv out | head -n 3)"
+# columns of labels may be missing, of further tasks alone or all
+cut -d , -f 1,3-6 valid.csv >unbought.csv
+expect 0 tnet-score export --data unbought.csv
+awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = $6 = "" } 1' p.tsv >scores.tsv
+awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = "" } 1' out | cmp -s scores.tsv - || fail "without a column of purchases: $(head -n 3 out)"
+cut -d , -f 5,6 valid.csv >unlabelled.csv
+expect 0 tnet-score export --no-label --data unlabelled.csv
+awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = $2 = $6 = $10 = $13 = "" } 1' p.tsv >scores.tsv
+awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = "" } 1' out | cmp -s scores.tsv - || fail "without labels: $(head -n 3 out)"
+expect 0 tnet-eval run --data valid.csv eval.slices=[item] eval.slices_min_rows=40
+cp out want
+expect 0 tnet-eval run --export export --data valid.csv eval.slices=[item] eval.slices_min_rows=40 --predictions exported.tsv
+cmp -s p.tsv exported.tsv || fail "tnet-eval --export predicts something else: $(diff p.tsv exported.tsv | head -n 3)"
+cmp -s want out || fail "tnet-eval --export finds something else: $(diff want out | head -n 5)"
+expect 3 tnet-eval run.yaml run.dir=run --export export --data valid.csv 'tasks={click: {label: click}, bay: {label: buy, of: click}}'
+says "has other tasks than the configuration"
 for output in buy:logit buy:pctr buy:given like:pctr watch:score; do
     grep -q "$output" export/*/graph.onnx || fail "graph.onnx has no $output"
 done
-grep -q '"tasks":\[{"name":"click","task":"click","score":"tower.click.out"},{"name":"buy"' export/*/model.json || fail "model.json names no tasks"
+grep -q '"tasks":\[{"name":"click","task":"click","score":"tower.click.out","source":{}},{"name":"buy"' export/*/model.json || fail "model.json names no tasks"
 
 # ---- what the labels show ----
 

@@ -162,7 +162,7 @@ static tn_status cells_head(tn_bytes *window, bool last, const tn_schema *schema
     head->in_row = TN_NOWHERE;
     tn_status status = read_names(window, schema, head, &there, place, err);
     for (uint32_t i = 0; status == TN_OK && i < schema->columns->n; i++) {
-        if (head->column[i] == TN_NOWHERE && is_read(schema, i)) {
+        if (head->column[i] == TN_NOWHERE && is_read(schema, i) && !tn_schema_may_lack(schema, i)) {
             status = no_column(schema, i, &there, place, err);
         }
     }

@@ -512,7 +512,7 @@ static tn_status too_few(const taking *t, uint32_t found, tn_error *err)
     }
     tn_status status = tn_record_location_fail(t->place, t->line, t->line.data + t->line.size,
                                                &fault, "too few fields (expected %u, found %u)",
-                                               t->head->n_columns, found);
+                                               t->head->n_columns - t->head->n_absent, found);
     if (found > 1 || *mark == '\0') {
         return tn_fail(err, status,
                        "%s\nhint: 'short_rows: pad' in 'data' takes what is missing for no value",
@@ -527,7 +527,8 @@ static tn_status too_few(const taking *t, uint32_t found, tn_error *err)
 
 static tn_status take_fields(taking *t, tn_error *err)
 {
-    uint32_t n = t->head->n_columns;
+    const uint32_t n = t->head->n_columns;
+    const uint32_t there = n - t->head->n_absent;
     uint32_t found = 0;
     struct rows_private *p = t->rows->private;
     bool room = tn_rows_grow(&p->span, 0, n + 1, sizeof *p->span, &p->spans_max);
@@ -542,11 +543,11 @@ static tn_status take_fields(taking *t, tn_error *err)
     if (!plain) {
         TN_TRY(split_quoted(t, span, &found, err));
     }
-    if (found > n) {
-        return tn_record_location_fail(t->place, t->line, t->line.data + span[n].at, err,
-                                       "too many fields (expected %u)", n);
+    if (found > there) {
+        return tn_record_location_fail(t->place, t->line, t->line.data + span[there].at, err,
+                                       "too many fields (expected %u)", there);
     }
-    if (found < n && t->schema->data->short_rows == TN_ROWS_ERROR) {
+    if (found < there && t->schema->data->short_rows == TN_ROWS_ERROR) {
         return too_few(t, found, err);
     }
     for (uint32_t i = found; i < n; i++) {

@@ -20,8 +20,9 @@ struct tn_tree;
 /* Places of the columns of one source; see tn_format.head. Owned by the reader of the source. */
 typedef struct tn_head {
     uint32_t n_columns;
-    uint32_t *column; /* schema->columns->n: place in a record; TN_NOWHERE: not there */
-    uint32_t in_row;  /* the column of the first spec, when those of all follow it in order; else
+    uint32_t n_absent; /* the last ones of them, which no record has: they read as nothing */
+    uint32_t *column;  /* schema->columns->n: place in a record; TN_NOWHERE: not there */
+    uint32_t in_row;   /* the column of the first spec, when those of all follow it in order; else
                          TN_NOWHERE */
 } tn_head;
 

@@ -252,7 +252,10 @@ static tn_status check_head(tn_head *head, const tn_schema *schema, const tn_rec
                             tn_bytes line, tn_error *err)
 {
     for (uint32_t i = 0; i < schema->columns->n; i++) {
-        if (head->column[i] == TN_NOWHERE) {
+        if (head->column[i] == TN_NOWHERE && tn_schema_may_lack(schema, i)) {
+            head->column[i] = head->n_columns++;
+            head->n_absent++;
+        } else if (head->column[i] == TN_NOWHERE) {
             return no_column(schema, i, place, line, err);
         }
     }
@@ -264,6 +267,7 @@ static tn_status check_head(tn_head *head, const tn_schema *schema, const tn_rec
 static void clear_head(tn_head *head, const tn_schema *schema)
 {
     head->n_columns = 0;
+    head->n_absent = 0;
     for (uint32_t i = 0; i < schema->columns->n; i++) {
         head->column[i] = TN_NOWHERE;
     }

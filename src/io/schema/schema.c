@@ -689,6 +689,18 @@ static uint32_t place_of(const tn_columns *c, const char *text, size_t size)
     return at;
 }
 
+bool tn_schema_may_lack(const tn_schema *schema, uint32_t name)
+{
+    const tn_columns *c = schema->columns;
+    bool aside = schema->data->aside_optional && name != c->label && name != c->weight &&
+                 name != c->group && name != c->record_id;
+    for (uint32_t i = 0; aside && i < schema->n_specs; i++) {
+        const tn_slot_spec *spec = &schema->spec[i];
+        aside = (name != c->spec[i] && name != c->values[i]) || spec->label != NULL || spec->weighs;
+    }
+    return aside;
+}
+
 uint32_t tn_columns_find(const tn_columns *columns, const char *text, size_t size)
 {
     return columns->table[place_of(columns, text, size)] - 1; /* 0 becomes TN_NOWHERE */

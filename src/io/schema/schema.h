@@ -202,6 +202,10 @@ tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const struc
 tn_status tn_schema_finish(tn_schema *s, const tn_tables *slots, const char *columns,
                            const struct tn_binder *b, tn_error *err) TN_MUST_USE;
 
+/* Whether data may lack the column of this number: labels and factors of tasks alone read it, which
+ * are optional. */
+bool tn_schema_may_lack(const tn_schema *schema, uint32_t name);
+
 /* The number of a name, or TN_NOWHERE. */
 uint32_t tn_columns_find(const tn_columns *columns, const char *text, size_t size);
 

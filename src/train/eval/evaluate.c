@@ -491,7 +491,27 @@ typedef struct exam {
     tn_reader *reader;
     tn_reader_stopper *stopper; /* NULL: nobody can stop it */
     float *logit;
+    float *value;            /* [task][score, given][batch_rows]; NULL: there is one label */
+    tn_task_columns columns; /* there, for the scorer */
+    tn_task_scores task;     /* the same, to read */
 } exam;
+
+/* Has the scorer write the scores of each task. */
+static tn_status take_tasks(exam *x, const tn_tasks *tasks, size_t rows, tn_error *err)
+{
+    if (tasks->n == 0 || tn_run_tasks_of(x->j.run)->n == 0) {
+        return TN_OK;
+    }
+    TN_TRY(TN_ALLOC(x->value, 2 * rows * tasks->n, "scores of tasks", err));
+    for (uint32_t k = 0; k < tasks->n; k++) {
+        float *at = x->value + 2 * rows * k;
+        const bool share = tasks->task[k].of != TN_NO_TASK;
+        x->task.score[k] = x->columns.score[k] = at;
+        x->task.given[k] = x->columns.given[k] = share ? at + rows : NULL;
+    }
+    tn_scorer_set_columns(x->scorer, &x->columns);
+    return TN_OK;
+}
 
 static tn_status open_exam(exam *x, const tn_exported_model *b, tn_error *err)
 {
@@ -499,6 +519,7 @@ static tn_status open_exam(exam *x, const tn_exported_model *b, tn_error *err)
     TN_TRY(tn_score_collector_begin(&x->j, err));
     TN_TRY(tn_scorer_new(&x->scorer, b, err));
     TN_TRY(TN_ALLOC(x->logit, opts.batch_rows, "scores", err));
+    TN_TRY(take_tasks(x, b->tasks, opts.batch_rows, err));
     TN_TRY(tn_reader_open(&x->reader, b->schema, &opts, err));
     const atomic_bool *stop = x->j.request->stop;
     return stop != NULL ? tn_reader_stopper_start(&x->stopper, x->reader, stop, err) : TN_OK;
@@ -512,7 +533,8 @@ static tn_status score_all(exam *x, tn_error *err)
         TN_ASSERT(batch->rows <= x->j.run->eval.batch); /* rows that `logit` has room for */
         status = tn_scorer_score(x->scorer, batch, x->logit, NULL, err);
         if (status == TN_OK) {
-            const tn_scores scores = {.batch = batch, .logit = x->logit};
+            const tn_scores scores = {
+                .batch = batch, .logit = x->logit, .task = x->value != NULL ? &x->task : NULL};
             status = tn_score_collector_add(&x->j, &scores, err);
         }
         tn_reader_recycle(x->reader, batch);
@@ -535,11 +557,15 @@ tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,
     tn_status status = open_exam(&x, b, err);
     if (status == TN_OK) {
         out->calibrated_by = tn_calibration_name(&b->calibration);
+        for (uint32_t k = 1; k <= out->n_more; k++) {
+            out->more[k - 1].calibrated_by = tn_calibration_name(&b->task[k].calibration);
+        }
         status = score_all(&x, err);
     }
     tn_reader_stopper_end(x.stopper);
     tn_reader_close(x.reader);
     tn_scorer_free(x.scorer);
+    tn_free(x.value);
     tn_free(x.logit);
     tn_score_collector_end(&x.j, status);
     return status;

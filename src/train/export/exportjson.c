@@ -72,6 +72,24 @@ static void correct_bias(tn_params *params, const char *bias, double q)
     *w = (float)((double)*w + tn_ln(q));
 }
 
+/* Says what rows are to a task. */
+static const char *source_of(const tn_data_opts *data, uint32_t k, tn_arena *arena)
+{
+    const tn_task *t = &data->tasks->task[k];
+    const tn_task_source source = {
+        .label = t->label != TN_NO_ASIDE ? data->aside[t->label].label : NULL,
+        .where = t->where != TN_NO_TASK ? data->tasks->task[t->where].name : NULL,
+        .weight = t->weight_column != TN_NO_ASIDE ? data->aside[t->weight_column].column : NULL};
+    const tn_task_source none = {0};
+    tn_text text = {0};
+    tn_json_open(&text, '{');
+    tn_fields_json_changed(&text, tn_task_source_fields, &source, &none, (const char *[]){NULL});
+    tn_json_close(&text, '}');
+    const char *out = tn_tree_text(arena, tn_text_str(&text), text.size);
+    tn_text_done(&text);
+    return out;
+}
+
 /* Names the nodes of all tasks, and appends those to `names`, which are kept. */
 static void list_tasks(tn_export_graph *x, const tn_list_graph *made, const char **names,
                        uint32_t *n)
@@ -85,7 +103,8 @@ static void list_tasks(tn_export_graph *x, const tn_list_graph *made, const char
         x->task[k] = (tn_model_task){.name = tasks->task[k].name,
                                      .target = tasks->task[k].target,
                                      .score = o->logit->name,
-                                     .given = o->given != NULL ? o->given->name : NULL};
+                                     .given = o->given != NULL ? o->given->name : NULL,
+                                     .source.text = source_of(x->plan->schema->data, k, arena)};
         names[(*n)++] = o->logit->name;
         if (o->given != NULL) {
             names[(*n)++] = o->given->name;

@@ -379,7 +379,8 @@ static tn_status evaluate_export(tn_eval_job *j, const tn_strs *paths, tn_error 
     tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL,
                                    .data = tn_tree_get(s->tree, "data"),
                                    .judges = true,
-                                   .target = s->run.data.target};
+                                   .target = s->run.data.target,
+                                   .tasks = &s->run.data};
     char dir[TN_PATH_SIZE];
     TN_TRY(tn_export_find(j->opts.export, dir, err));
     TN_TRY(tn_exported_model_open(&j->exported, dir, &opts, err));
@@ -597,10 +598,9 @@ static tn_status check_importance(const tn_eval_job *j, tn_error *err)
 /* Refuses what takes one score, where the run has several. */
 static tn_status check_tasks(const tn_setup *s, const tn_eval_job_opts *o, tn_error *err)
 {
-    const char *const refused = o->export != NULL    ? "'--export'"
-                                : o->compare != NULL ? "'--compare'"
-                                : o->sink != NULL    ? "a prediction"
-                                                     : NULL;
+    const char *const refused = o->compare != NULL ? "'--compare'"
+                                : o->sink != NULL  ? "a prediction"
+                                                   : NULL;
     return refused != NULL ? tn_tasks_refuse(&s->run, refused, err) : TN_OK;
 }
 
