@@ -8,6 +8,7 @@
 #include "config/field.h"
 #include "config/tree.h"
 #include "nn/layer/layers.h"
+#include "nn/loss/further_loss.h"
 #include "nn/op/ops.h"
 
 #include <inttypes.h>
@@ -422,8 +423,9 @@ static bool add_layer(builder *b, const tn_tree *item)
     return true;
 }
 
-/* Returns the bias that shifts the output: the layer's own, that of one of the terms it adds, or of
- * the one input that it hands through, as the output of a block is. */
+/* Returns the bias that shifts the output: the layer's own, that of one of the terms it adds, of
+ * all scores whose mean it is, or of the one input that it hands through, as the output of a block
+ * is. */
 static const char *output_bias(const builder *b, const value *v)
 {
     if (v->layer == NULL) {
@@ -437,16 +439,19 @@ static const char *output_bias(const builder *b, const value *v)
         return copy;
     }
     const bool same = v->n_in == 1 && strcmp(v->layer->name, "concat") == 0;
-    if (!same && strcmp(v->layer->name, "add") != 0) {
+    const bool mean = strcmp(v->layer->name, "mean") == 0; /* the scores must share their bias */
+    if (!same && !mean && strcmp(v->layer->name, "add") != 0) {
         return NULL;
     }
+    const char *first = NULL;
     for (uint32_t i = 0; i < v->n_in; i++) {
         const char *found = output_bias(b, v->in[i]);
-        if (found != NULL) {
-            return found;
+        if (mean && (found == NULL || (i > 0 && strcmp(found, first) != 0))) {
+            return NULL;
         }
+        first = first == NULL ? found : first;
     }
-    return NULL;
+    return first;
 }
 
 static void need(value *v)
@@ -540,6 +545,38 @@ static tn_node *multiply(const builder *b, tn_list_graph *out, uint32_t k)
     return o->logit;
 }
 
+/* Reads `losses`: layers that are scores of the label as well, and the weights of their losses. */
+static bool add_losses(builder *b, const tn_tree *losses, tn_list_graph *out)
+{
+    static const tn_field weight = {
+        .kind = TN_KIND_F64, .key = "losses", .min = 0, .max = 1e6, .unit = ""};
+    tn_diag *diag = b->binder->diag;
+    if (tn_tree_is_null(losses)) {
+        return true;
+    }
+    if (losses->kind != TN_TREE_MAP || tn_tree_count(losses) > TN_FURTHER_LOSSES_MAX ||
+        out->n_outputs > 1) {
+        tn_diag_error(diag, &losses->at,
+                      out->n_outputs > 1
+                          ? "'losses' are of one label, and 'tasks' has several"
+                          : "'losses' is a map of at most %d layers: {layer: weight or excess}",
+                      TN_FURTHER_LOSSES_MAX);
+        return false;
+    }
+    for (const tn_tree *t = losses->first; t != NULL; t = t->next) {
+        const tn_tree name = {.kind = TN_TREE_SCALAR, .text = t->key, .at = t->key_at};
+        value *v = find_output(b, &name);
+        double c = TN_LOSS_EXCESS;
+        const bool excess = t->kind == TN_TREE_SCALAR && strcmp(t->text, "excess") == 0;
+        if (v == NULL || (!excess && !tn_read_scalar(b->binder, &weight, t, &c))) {
+            return false;
+        }
+        need(v);
+        out->further[out->n_further++] = (tn_further_score){v->name, v->node, c};
+    }
+    return true;
+}
+
 static bool add_outputs(builder *b, const tn_tree *output, tn_list_graph *out)
 {
     const tn_tasks *tasks = b->source->features->tasks;
@@ -558,6 +595,9 @@ static bool add_outputs(builder *b, const tn_tree *output, tn_list_graph *out)
             return false;
         }
         made.output[k] = (tn_task_output){.logit = at[k]->node, .bias = output_bias(b, at[k])};
+    }
+    if (!add_losses(b, tn_tree_get(b->source->list, "losses"), &made)) {
+        return false;
     }
     if (b->source->whole && !refuse_unneeded(b, at, n)) {
         return false;
@@ -590,8 +630,9 @@ bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_bin
         }
     }
     for (const value *v = b.values; v != NULL; v = v->next) {
-        const bool of_task = source->features->tasks != NULL && strncmp(v->name, "loss.", 5) == 0;
-        if (of_task || strcmp(v->name, "loss") == 0) {
+        const bool several =
+            source->features->tasks != NULL || tn_tree_get(source->list, "losses") != NULL;
+        if ((several && strncmp(v->name, "loss.", 5) == 0) || strcmp(v->name, "loss") == 0) {
             tn_diag_error(binder->diag, &source->list->at, "the name '%s' is that of the loss",
                           v->name);
             return false;

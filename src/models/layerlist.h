@@ -11,6 +11,7 @@
  *       - {name: deep.1, dense: x, units: 256, activation: relu}
  *       - {name: logit, dense: [deep.1, wide], units: 1}
  *     output: logit                         of several tasks: {click: n1, buy: n2}
+ *     losses: {deep.out: 0.5}               layers that have a loss of that label, too
  *
  * An embedding input is a segment of every row it takes (base/keys/record.h), called like the
  * input, or with `vectors` the segment of another one. A sequence has a row for each position
@@ -130,11 +131,22 @@ typedef struct tn_task_output {
     const char *bias; /* the parameter that shifts what the list names; NULL: none */
 } tn_task_output;
 
+enum { TN_FURTHER_LOSSES_MAX = 8 };
+
+/* A layer that is a score of the same label as the output is, in `losses` of a list. */
+typedef struct tn_further_score {
+    const char *name;
+    tn_node *score; /* [B,1] */
+    double weight;  /* the weight of its loss (nn/loss/further_loss.h) */
+} tn_further_score;
+
 typedef struct tn_list_graph {
     tn_node *logit;          /* the output, or that of the first task, [B,1] */
     const char *output_bias; /* the parameter that shifts it; NULL: none */
     uint32_t n_outputs;      /* tasks; 1 where there is one label */
     tn_task_output output[TN_TASKS_MAX];
+    uint32_t n_further;
+    tn_further_score further[TN_FURTHER_LOSSES_MAX];
 } tn_list_graph;
 
 typedef struct tn_list_source {

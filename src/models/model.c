@@ -202,6 +202,11 @@ void tn_list_output(tn_list_writer *w, const char *name)
     tn_list_set(w, w->list, "output", name);
 }
 
+void tn_list_loss(tn_list_writer *w, const char *name, const char *weight)
+{
+    tn_list_set(w, member(w, "losses", TN_TREE_MAP), name, weight);
+}
+
 void tn_list_task_output(tn_list_writer *w, uint32_t k, const char *name)
 {
     const tn_tasks *tasks = w->features->tasks;
@@ -406,6 +411,7 @@ typedef struct graph_opts {
     const tn_tree *blocks;
     const tn_tree *layers;
     const tn_tree *output;
+    const tn_tree *losses;
 } graph_opts;
 
 static const tn_field graph_fields[] = {
@@ -419,15 +425,18 @@ static const tn_field graph_fields[] = {
                   "[{name: .., <layer>: <inputs>, ..}], see tnet-train --list-layers"),
     TN_FIELD_TREE_ONE(graph_opts, output, NULL,
                       "name of the layer that is the logit; of several tasks {task: layer, ..}"),
+    TN_FIELD_TREE(graph_opts, losses, "~",
+                  "{layer: weight}: layers that are scores of the label, too, each with a loss of "
+                  "its own; excess: how much larger its mean loss is than that of the output"),
     TN_FIELD_END,
 };
 
 static void graph_write(const tn_model_args *args, tn_list_writer *w)
 {
-    static const char *const keys[] = {"inputs", "layers", "output"};
-    for (uint32_t i = 0; i < 3; i++) {
+    static const char *const keys[] = {"inputs", "layers", "output", "losses"};
+    for (uint32_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const tn_tree *part = tn_tree_get(args->tree, keys[i]);
-        if (part != NULL) {
+        if (part != NULL && !(tn_tree_is_null(part) && i == 3)) {
             tn_tree_put(w->arena, w->list, keys[i], tn_tree_copy(w->arena, part));
         }
     }

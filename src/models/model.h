@@ -57,6 +57,8 @@ void tn_list_set_numbers(tn_list_writer *w, tn_tree *layer, const char *key,
 tn_tree *tn_list_dense(tn_list_writer *w, const char *name, const char *x, uint32_t units,
                        const char *activation);
 void tn_list_output(tn_list_writer *w, const char *name);
+/* A layer that has a loss of the label, too; `weight` is a number or "excess". */
+void tn_list_loss(tn_list_writer *w, const char *name, const char *weight);
 /* The output of task k of features->tasks; that of the model where there is one label. */
 void tn_list_task_output(tn_list_writer *w, uint32_t k, const char *name);
 

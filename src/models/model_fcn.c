@@ -9,8 +9,8 @@
  *     x' = x * (c + b) + x                            exponential: the degree doubles
  *     x' = x0 * (c + b) + x                           linear: it grows by one
  *
- * The paper takes the mean of both logits, and trains each network by a loss of its own beside that
- * of the mean (Tri-BCE). Here the logits are added, and there is the one loss.
+ * The logit is the mean of both, which share their last bias. Each network has a loss of its own
+ * beside that of the mean, weighed by how much worse it is (Tri-BCE).
  */
 #include "config/field.h"
 #include "config/tree.h"
@@ -20,6 +20,7 @@
 typedef struct fcn_opts {
     uint32_t layers, shallow;
     double dropout, shallow_dropout;
+    bool tri_loss;
 } fcn_opts;
 
 static const tn_field fcn_fields[] = {
@@ -27,6 +28,9 @@ static const tn_field fcn_fields[] = {
     TN_FIELD_U32(fcn_opts, shallow, "3", 1, 64, "layers", "fcn: layers of the linear network"),
     TN_FIELD_F64(fcn_opts, dropout, "0", 0, 0.999, "", "after each exponential layer"),
     TN_FIELD_F64(fcn_opts, shallow_dropout, "0", 0, 0.999, "", "fcn: after each linear layer"),
+    TN_FIELD_BOOL(fcn_opts, tri_loss, "true",
+                  "fcn: each network has a loss, weighed by how much larger it is than that of "
+                  "the mean"),
     TN_FIELD_END,
 };
 
@@ -69,8 +73,10 @@ static const char *write_network(tn_list_writer *w, const network *n, const char
     for (uint32_t i = 0; i < n->layers; i++) {
         x = write_cross(w, n, tn_list_text(w, "%s.%u", n->name, i + 1), x);
     }
+    const char *plain = tn_list_text(w, "%s.plain", n->name);
     const char *out = tn_list_text(w, "%s.out", n->name);
-    (void)tn_list_dense(w, out, x, 1, NULL);
+    tn_list_set(w, tn_list_dense(w, plain, x, 1, NULL), "bias", "false");
+    tn_list_set(w, tn_list_layer(w, out, "bias", TN_NAMES(plain)), "param", "out.b");
     return out;
 }
 
@@ -85,8 +91,11 @@ static void fcn_write(const tn_model_args *args, tn_list_writer *w)
     const network deep = {"deep", NULL, shape.cols, o->layers, o->dropout};
     const network shallow = {"shallow", x, shape.cols, o->shallow, o->shallow_dropout};
     const char *parts[] = {write_network(w, &deep, x), write_network(w, &shallow, x), NULL};
-    (void)tn_list_layer(w, "logit", "add", parts);
+    (void)tn_list_layer(w, "logit", "mean", parts);
     tn_list_output(w, "logit");
+    for (uint32_t i = 0; o->tri_loss && i < 2; i++) {
+        tn_list_loss(w, parts[i], "excess");
+    }
 }
 
 /* The benchmark has no fcn: its recipe with the sizes of the authors for small sets. */

@@ -438,6 +438,11 @@ function draw_vector() {
     slots[n_slots++] = "{name: v, type: vector, dim: 3" (chance(30) ? ", transform: " pick("log zscore") : "") (chance(20) ? ", absent: 0.5" : "") "}"
     vector = 1
 }
+# Losses of several scores of one label.
+function draw_losses() {
+    if (model == "graph") some(60, "model", "losses: {x: " pick("excess 0.5") ", s: " pick("excess 2 0") "}")
+    if (model == "fcn") some(30, "model", "tri_loss: false")
+}
 function another_model(type) {
     model = type
     sections["model"] = "type: " model
@@ -493,6 +498,7 @@ BEGIN {
     draw_blows()
     draw_more()
     draw_vector()
+    draw_losses()
     put("run", "name: run, dir: a")
     print "# seed " seed ", index " place >(out "/c.yaml")
     section("run"); section("data")

@@ -185,3 +185,49 @@ expect 3 tnet-train run.yaml loss='{type: mse, delta: 1}'
 refuses "unknown key 'delta'"
 expect 3 tnet-train run.yaml loss=mes
 refuses "mse"
+
+# ---- losses of several scores of one label ----
+
+cat >scores.yaml <<END
+include: [run.yaml]
+data: {label: {column: sign, threshold: 0}}
+model:
+  type: graph
+  inputs: {deep: {embed: all}}
+  layers:
+    - {name: near, dense: deep, units: 1}
+    - {name: h, dense: deep, units: 8, activation: relu}
+    - {name: far, dense: h, units: 1}
+    - {name: logit, add: [near, far]}
+  output: logit
+train: {max_steps: 60, epochs: 1}
+END
+# hash RUN WORDS..: of the weights that the run leaves
+hash() {
+    run=$1
+    shift
+    rm -rf "$run"
+    expect 0 tnet-train -q scores.yaml run.dir="$run" "$@"
+    { tail -c +65 "$run"/ckpt-1/dense-0000.safetensors && tail -c +65 "$run"/ckpt-1/sparse-0000-1023.tns; } | cksum
+}
+none=$(hash none)
+[ "$(hash zero 'model.losses={near: 0, far: 0}')" = "$none" ] || fail "losses of weight 0 change what is learned"
+some=$(hash some 'model.losses={near: 0.5, far: excess}' train.threads=1)
+[ "$some" != "$none" ] || fail "losses change nothing"
+[ "$(hash some 'model.losses={near: 0.5, far: excess}' train.threads=3)" = "$some" ] || fail "other bits on three threads"
+expect 0 tnet-export -q scores.yaml run.dir=some 'model.losses={near: 0.5, far: excess}' --to of-scores
+expect 0 tnet-score "$(cat out)" --data valid.csv
+mv out served
+expect 0 tnet-eval -q some --data valid.csv --predictions judged.tsv
+cmp -s served judged.tsv || fail "the export of a model with several losses scores otherwise"
+expect 3 tnet-train scores.yaml 'model.losses={nearer: 1}'
+refuses "no input or layer 'nearer' above this one (did you mean 'near'?)"
+expect 3 tnet-train scores.yaml 'model.losses={h: 1}'
+refuses "the output 'h' has 8 columns, not 1"
+expect 3 tnet-train scores.yaml 'model.losses={near: often}'
+refuses "often"
+expect 3 tnet-train scores.yaml 'model.losses=[near]'
+refuses "'losses' is a map of at most 8 layers: {layer: weight or excess}"
+expect 3 tnet-train scores.yaml 'tasks={a: {label: sign, loss: mse}, b: {label: y, loss: mse}}' data.label=~ 'model.output={a: near, b: far}' \
+    'model.layers=[{name: near, dense: deep, units: 1}, {name: far, dense: deep, units: 1}]' 'model.losses={near: 1}'
+refuses "'losses' are of one label, and 'tasks' has several"

@@ -118,9 +118,9 @@ TEST(models_of_interactions_have_the_parameters_of_their_formulas)
 {
     const uint64_t cross = 12 * 12 / 2 + 2 * 6 + 12; /* W, ln, b */
     const uint64_t mixed = 2 * 12 * 6 + 6 * 2 + 12 * 3 + 12;
-    assert_int_equal(dense_params(3, 4, "{type: fcn, layers: 2, shallow: 3}"), 5 * cross + 26);
+    assert_int_equal(dense_params(3, 4, "{type: fcn, layers: 2, shallow: 3}"), 5 * cross + 25);
     assert_int_equal(dense_params(3, 5, "{type: fcn, layers: 1, shallow: 1}"),
-                     2 * (15 * 8 + 2 * 8 + 15) + 2 * 16);
+                     2 * (15 * 8 + 2 * 8 + 15) + 2 * 15 + 1);
     assert_int_equal(dense_params(3, 4, "{type: onn, hidden: [5], k: 2}"), 15 * 5 + 5 + 5 + 1);
     assert_int_equal(
         dense_params(3, 4, "{type: dcnmix, layers: 2, rank: 2, experts: 3, structure: cross_only}"),

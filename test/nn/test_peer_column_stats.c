@@ -2,6 +2,7 @@
  * vectors of numerics.md come out as if one process had all of them. */
 #include "base/keys/init.h"
 #include "nn/graph/peer_column_stats.h"
+#include "nn/loss/further_loss.h"
 #include "nn/loss/loss.h"
 #include "nn/near.h"
 #include "nn/passes/finish.h"
@@ -265,6 +266,48 @@ TEST(v1_dice_over_three_peers)
     for (uint32_t c = 0; c < COLS; c++) {
         tn_assert_value((double)(alpha[0]->grad[c] + alpha[1]->grad[c] + alpha[2]->grad[c]),
                         (double)alpha[PEERS]->grad[c]);
+    }
+    close_peers(p);
+    tn_graph_free(alone);
+}
+
+/* Two losses, each with the other beside it: the larger one counts, the smaller one does not. */
+static tn_node *two_losses(tn_graph *g, tn_node *x)
+{
+    static const tn_further_loss_attr excess = {TN_LOSS_EXCESS};
+    tn_node *a = tn_apply(g, &tn_op_slice, "a", TN_IN(x), &(tn_slice_attr){0, 1});
+    tn_node *b = tn_apply(g, &tn_op_slice, "b", TN_IN(x), &(tn_slice_attr){1, 1});
+    tn_node *first = tn_apply(g, &tn_op_further_loss, "first", TN_IN(b, b, a), &excess);
+    tn_node *second = tn_apply(g, &tn_op_further_loss, "second", TN_IN(a, a, b), &excess);
+    return tn_apply(g, &tn_op_concat, "y", TN_IN(first, second), NULL);
+}
+
+TEST(losses_of_further_scores_over_three_peers)
+{
+    /* means 3 and 0: b + 3 a, and a */
+    static const double y[] = {5, 1, 6, 2, 13, 4, 12, 5};
+    world w CLEANUP(close_world);
+    peer p[PEERS];
+    open_world(&w, one_has_none, v3_x, v3_dy);
+    tn_graph *alone = tn_trial_graph(ROWS, true);
+    tn_node *ax = tn_input(alone, "x", COLS, true);
+    tn_trial t = tn_trial_open(alone, two_losses(alone, ax), ROWS, true);
+    for (uint32_t r = 0; r < PEERS; r++) {
+        tn_graph *g = tn_trial_graph(ROWS, true);
+        p[r] = (peer){.x = tn_input(g, "x", COLS, true)};
+        p[r].t = tn_trial_open(g, two_losses(g, p[r].x), ROWS, true);
+        join(&p[r], &w, r);
+    }
+    tn_put(ax, v3_x);
+    tn_trial_run(&t, v3_dy);
+    run(p);
+    double dx[ROWS * COLS];
+    for (uint32_t i = 0; i < ROWS * COLS; i++) {
+        dx[i] = (double)tn_grad_row(ax, i / COLS)[i % COLS];
+    }
+    for (uint32_t r = 0; r < PEERS; r++) {
+        assert_rows(&p[r], "y", p[r].t.y, p[r].t.y->val, y);
+        assert_rows(&p[r], "dx", p[r].x, p[r].x->grad, dx);
     }
     close_peers(p);
     tn_graph_free(alone);

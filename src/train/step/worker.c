@@ -12,6 +12,7 @@
 #include "models/layerlist.h"
 #include "nn/graph/params.h"
 #include "nn/layer/layers.h"
+#include "nn/loss/further_loss.h"
 #include "nn/loss/joint_loss.h"
 #include "nn/loss/loss.h"
 #include "nn/op/ops.h"
@@ -40,6 +41,24 @@ static tn_node *learn_weight(const tn_worker *w, tn_graph *g, const char *name, 
                     TN_IN(loss, s), NULL);
 }
 
+/* Adds the losses of further scores to that of the output. */
+static tn_node *add_further(const tn_variant *loss, tn_graph *g, const tn_list_graph *made)
+{
+    char name[TN_LAYER_NAME_MAX];
+    tn_node *own =
+        tn_apply(g, &tn_loss_of(loss)->op, "loss.output", TN_IN(made->logit), loss->opts);
+    tn_node *sum = own;
+    for (uint32_t i = 0; i < made->n_further; i++) {
+        const tn_further_score *f = &made->further[i];
+        (void)snprintf(name, sizeof name, "loss.of.%s", f->name);
+        tn_node *other = tn_apply(g, &tn_loss_of(loss)->op, name, TN_IN(f->score), loss->opts);
+        (void)snprintf(name, sizeof name, "loss.with.%s", f->name);
+        sum = tn_apply(g, &tn_op_further_loss, i + 1 < made->n_further ? name : "loss",
+                       TN_IN(sum, own, other), &(tn_further_loss_attr){f->weight});
+    }
+    return sum;
+}
+
 /* The loss of each task, and their sum; of one label its loss. */
 static tn_node *write_loss(const tn_worker *w, tn_graph *g, const tn_list_graph *made)
 {
@@ -47,6 +66,9 @@ static tn_node *write_loss(const tn_worker *w, tn_graph *g, const tn_list_graph 
     const uint32_t n = made->n_outputs;
     const tn_tasks *tasks = tn_run_tasks_of(run);
     TN_ASSERT(n == tn_tasks_count(tasks));
+    if (made->n_further > 0) {
+        return add_further(tn_run_task_loss(run, 0), g, made);
+    }
     tn_node *part[TN_TASKS_MAX] = {NULL};
     tn_joint_loss_attr joint = {{0}};
     for (uint32_t k = 0; k < n; k++) {
