@@ -61,6 +61,7 @@ head -n 1 "$dir/table" | grep -qx 'trial  valid.auc  steps  values' || fail "$(c
 [ "$(grep -c '^ *[0-9]' "$dir/table")" -eq 9 ] || fail "not nine trials: $(cat "$dir/table")"
 [ "$(grep -c '"kind":"result"' "$dir/run/tune/journal.jsonl")" -eq 13 ] || fail "not 9 + 3 + 1 results"
 [ "$(grep -c '"rung":2' "$dir/run/tune/journal.jsonl")" -eq 1 ] || fail "not one whole run"
+[ "$(grep -c '<polyline' "$dir/run/tune/tune.html")" -eq 8 ] || fail "the page has not all trials but the configured one"
 expect 0 tnet-tune "$dir/s.yaml" run.dir="$dir/one"
 sed "s|$dir/one|RUN|" "$dir/out" | cmp -s - "$dir/table" || fail "one at a time: $(cat "$dir/out")"
 draw

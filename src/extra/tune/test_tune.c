@@ -168,6 +168,27 @@ TEST_ON(place *p, the_best_third_goes_on_to_three_times_as_many_rows)
     assert_non_null(strstr(tn_text_str(&table), "  270  train.optimizer.lr="));
 }
 
+TEST_ON(place *p, the_page_has_a_line_for_each_trial_with_values)
+{
+    tn_text page CLEANUP(tn_text_done) = {0};
+    char path[TN_PATH_SIZE];
+    assert_ok(run_tune(p, "{method: grid, space: {train.optimizer.lr: [0.5, 0.01, 0.02], "
+                          "train.batch: [1]}}"),
+              p->err.text);
+    assert_ok(tn_tune_page_write(p->tune, &p->err), p->err.text);
+    assert_ok(tn_path_join(p->dir, "run/tune/tune.html", path, &p->err), p->err.text);
+    assert_ok(tn_file_read_all(path, 1 << 20, &page, &p->err), p->err.text);
+    /* 960 wide and 420 high with margins: axes at 70, 480 and 890 from 390 up to 50 */
+    assert_non_null(strstr(tn_text_str(&page),
+                           "<polyline points=\"70.0,50.0 480.0,220.0 890.0,50.0\" class=\"best\">"
+                           "<title>trial 2</title>"));
+    assert_non_null(strstr(tn_text_str(&page),
+                           "<polyline points=\"70.0,220.0 480.0,220.0 890.0,390.0\" class=\"last\">"
+                           "<title>trial 1</title>"));
+    assert_null(strstr(tn_text_str(&page), "<title>trial 0</title>")); /* it had no room */
+    assert_non_null(strstr(tn_text_str(&page), "  train.optimizer.lr=0.5 train.batch=1\n"));
+}
+
 TEST_ON(place *p, what_is_finished_is_not_done_again)
 {
     assert_ok(run_tune(p, NINE), p->err.text);

@@ -126,6 +126,7 @@ static tn_status tune(tn_setup *s, tn_tune *t, const tn_tune_opts *o, const tune
     }
     bool timed_out = false;
     TN_TRY(tn_tune_run(t, &timed_out, err));
+    TN_TRY(tn_tune_page_write(t, err));
     return print_results(t, timed_out, err);
 }
 

@@ -14,6 +14,7 @@
  *
  *     runs/NAME/tune/journal.jsonl     what was found (tune_journal.h)
  *     runs/NAME/tune/trial-7/          the run of trial 7
+ *     runs/NAME/tune/tune.html         a page of all trials
  *
  * One thread, the main one of a program.
  */
@@ -59,5 +60,7 @@ const char *tn_tune_folder(const tn_tune *t, uint32_t trial, tn_text *out);
 
 /* Appends a table of the trials, the best first: goal, share of the rows, values. */
 void tn_tune_text(const tn_tune *t, tn_text *out);
+/* Writes the same as a page, with a picture of parallel coordinates, to tune.html of the folder. */
+tn_status tn_tune_page_write(const tn_tune *t, tn_error *err) TN_MUST_USE;
 void tn_tune_space_json(const tn_tune *t, tn_text *out); /* tn_space_json */
 void tn_tune_close(tn_tune *t);                          /* NULL is fine */
