@@ -363,7 +363,7 @@ static void mark_column(const tn_schema *schema, const char *name, bool *slot, b
         if (spec->slot != TN_NOWHERE) {
             slot[spec->slot] = true;
         } else {
-            numeric[spec->numeric] = true;
+            memset(numeric + spec->numeric, true, tn_spec_cols(spec));
         }
     }
 }

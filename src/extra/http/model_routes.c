@@ -5,6 +5,8 @@
 #include "io/schema/schema.h"
 #include "serve/exported_model.h"
 
+#include <stdio.h>
+
 static const char *name_of(const tn_call *c)
 {
     return tn_model_set_name(c->models, c->version->model);
@@ -83,12 +85,14 @@ tn_status tn_call_v2(tn_call *c, tn_error *err)
     return TN_OK;
 }
 
-static void add_tensor(tn_text *out, const char *name, const char *type)
+static void add_tensor(tn_text *out, const char *name, const char *type, uint32_t width)
 {
+    char shape[32];
+    (void)snprintf(shape, sizeof shape, width > 0 ? "[-1,%u]" : "[-1]", width);
     tn_json_open(out, '{');
     tn_json_str(out, "name", name);
     tn_json_str(out, "datatype", type);
-    tn_json_raw(out, "shape", "[-1]");
+    tn_json_raw(out, "shape", shape);
     tn_json_close(out, '}');
 }
 
@@ -109,12 +113,13 @@ tn_status tn_call_v2_model(tn_call *c, tn_error *err)
                  tn_served_version(c->version->served));
     tn_json_open_key(out, "inputs", '[');
     for (uint32_t i = 0; i < b->schema->n_specs; i++) {
-        add_tensor(out, b->schema->spec[i].column, datatype_of(&b->schema->spec[i]));
+        const tn_slot_spec *spec = &b->schema->spec[i];
+        add_tensor(out, spec->column, datatype_of(spec), spec->width);
     }
     tn_json_close(out, ']');
     tn_json_open_key(out, "outputs", '[');
     for (uint32_t k = 0; k < tn_tasks_count(b->tasks); k++) {
-        add_tensor(out, tn_served_task_name(c->version->served, k), "FP32");
+        add_tensor(out, tn_served_task_name(c->version->served, k), "FP32", 0);
     }
     tn_text_adds(out, "]}\n");
     return TN_OK;

@@ -200,3 +200,17 @@ TEST(what_rows_share_is_marked)
     assert_ok(tn_mark_members(s.schema, &span, slot, numeric, &err), err.text);
     assert_true(slot[0] && !slot[1] && !slot[2] && slot[3] && numeric[0]);
 }
+
+TEST(a_shared_vector_is_all_of_its_columns)
+{
+    static const char text[] = "{\"t\":[1,2,3]}";
+    OPEN(setup, s,
+         "{data: {format: jsonl, label: none}, slots: [{name: p, as: value, transform: identity}, "
+         "{name: t, type: vector, dim: 3}, {name: q, as: value, transform: identity}]}");
+    bool slot[1] = {false};
+    bool numeric[5] = {false};
+    tn_error err = {0};
+    const tn_json_span span = {text, sizeof text - 1, false};
+    assert_ok(tn_mark_members(s.schema, &span, slot, numeric, &err), err.text);
+    assert_true(!numeric[0] && numeric[1] && numeric[2] && numeric[3] && !numeric[4]);
+}
