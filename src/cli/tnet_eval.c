@@ -5,11 +5,12 @@
 #include "cli/signals.h"
 #include "config/absent.h"
 #include "config/field.h"
-#include "train/config/run_tasks.h"
+#include "train/config/run.h"
 #include "train/job/eval_job.h"
 #include "train/report/eval_pages.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* In the working directory. */
@@ -127,6 +128,39 @@ static FILE *tables_of(const tn_setup *s, const eval_flags *f)
                : stdout;
 }
 
+/* Appends "page.buy.html" of "page.html". */
+static void put_page_path(const char *path, const char *task, tn_text *out)
+{
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash != NULL ? slash : path, '.');
+    const int size = (int)(dot != NULL ? (size_t)(dot - path) : strlen(path));
+    tn_text_addf(out, "%.*s.%s%s", size, path, task, dot != NULL ? dot : "");
+}
+
+/* Writes a page, and one for each further task. */
+static tn_status write_pages(const tn_eval_result *found, const char *config, const char *path,
+                             tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (uint32_t k = 0; k <= found->result->n_more && status == TN_OK; k++) {
+        tn_run own;
+        tn_eval_result one;
+        tn_text to = {0};
+        tn_eval_result_of_task(found, k, &own, &one);
+        if (k == 0) {
+            tn_text_adds(&to, path);
+        } else {
+            put_page_path(path, one.task, &to);
+        }
+        status = tn_text_check(&to, "a path", err);
+        if (status == TN_OK) {
+            status = tn_eval_page_write(tn_all_eval_pages[0], &one, config, tn_text_str(&to), err);
+        }
+        tn_text_done(&to);
+    }
+    return status;
+}
+
 static tn_status evaluate(const tn_setup *s, const eval_flags *f, tn_eval_job *job,
                           tn_profile *profile, tn_error *err)
 {
@@ -136,9 +170,7 @@ static tn_status evaluate(const tn_setup *s, const eval_flags *f, tn_eval_job *j
     }
     tn_eval_result *found = tn_eval_job_result(job);
     TN_TRY(print_result(found, f->json, tables_of(s, f), err));
-    return f->report == NULL
-               ? TN_OK
-               : tn_eval_page_write(tn_all_eval_pages[0], found, s->text.config, f->report, err);
+    return f->report == NULL ? TN_OK : write_pages(found, s->text.config, f->report, err);
 }
 
 /* Evaluates in this process. */
@@ -187,7 +219,10 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     s->reads_next = f->data.n == 0;
     s->from = f->checkpoint;
     TN_TRY(tn_local_load(&local, s, err));
-    TN_TRY(f->report != NULL ? tn_tasks_refuse(&s->run, "'--report'", err) : TN_OK);
+    if (f->report != NULL && tn_output_is_stdout(f->report) && s->run.several != NULL) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "'--report' writes a page for each task, and standard output holds one");
+    }
     TN_TRY(tn_local_rank(&local, s, err));
     s->peers = tn_local_is_group(&local) ? f->peers : 0;
     const tn_eval_job_opts opts = {.export = f->export,

@@ -143,16 +143,19 @@ static tn_tree *merge_maps(const merger *m, const rows *r, const tn_tree *under,
 }
 
 /* Returns the members of `under`, options of choice `old`, that still mean something once the type
- * has changed: of choices with shared options (models) those that the new one has too, of others
- * (rules) none. Members that `old` does not know stay, to be refused. */
+ * has changed: of choices with shared options (models) those that the new one has too, of the same
+ * kind (`layers` of a graph are a list, of another model a number), of others (rules) none. Members
+ * that `old` does not know stay, to be refused. */
 static const tn_tree *carry_over(tn_arena *arena, const tn_field *f, const tn_tree *under,
                                  const tn_choice *old, const tn_choice *new)
 {
     tn_tree *kept = tn_tree_new(arena, TN_TREE_MAP, under->at);
     for (const tn_tree *item = under->first; item != NULL; item = item->next) {
         bool shared = strcmp(item->key, type_key) == 0 || tn_field_find(f->table, item->key);
-        bool lost = !shared && tn_field_find(old->fields, item->key) != NULL &&
-                    (f->table == NULL || tn_field_find(new->fields, item->key) == NULL);
+        const tn_field *was = tn_field_find(old->fields, item->key);
+        const tn_field *is = tn_field_find(new->fields, item->key);
+        bool lost =
+            !shared && was != NULL && (f->table == NULL || is == NULL || is->kind != was->kind);
         if (!lost) {
             tn_tree_append(kept, tn_tree_copy(arena, item));
         }

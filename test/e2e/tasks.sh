@@ -42,6 +42,13 @@ for model in 'shared, hidden: [32], tower: [16]' 'esmm, tower: [32, 16]' 'mmoe, 
     rm -rf first second
 done
 
+# another model over a graph: its list of layers is no number of layers
+ple='model={type: ple, expert: [16], tower: [16]}'
+expect 0 tnet-train run.yaml run.dir=first train.max_steps=3 --fresh "$ple"
+expect 0 tnet-train again.yaml run.dir=second train.max_steps=3 --fresh "$ple"
+same_model first second
+rm -rf first second
+
 # ---- weights that are learned: kept over a stop, and gone from an export ----
 
 expect 0 tnet-train run.yaml run.dir=learned tasks.watch.weight=learned tasks.click.weight=learned train.epochs=2
@@ -73,6 +80,20 @@ grep -q '^auc .* n/a' out || fail "tnet-eval: $(cat out)"
 expect 0 tnet-train run.yaml run.dir=default train.epochs=auto --fresh
 grep -q '"best":{"name":"tasks.ne"' default/summary.json || fail "the mean of the tasks is not watched: $(grep -o '"best".*' default/summary.json | head -c 100)"
 ! sed -n "/\"kind\":\"eval\"/p" run/metrics.jsonl | grep -qv "\"buy\":{\"rows\":8000,\"auc\":" || fail "metrics.jsonl has no figures of a task"
+
+# ---- a page for each task ----
+
+expect 0 tnet-eval run --data valid.csv --report page.html
+for task in click: buy:.buy like:.like watch:.watch; do
+    page=page${task#*:}.html
+    grep -q "\"title\":\"${task%:*} of [^\"]* on valid.csv\"" "$page" || fail "$page is of: $(grep -o '"title":"[^"]*"' "$page")"
+done
+expect 0 tnet-eval run --data valid.csv
+for task in buy:3 like:4; do
+    shown=$(awk -v at="${task#*:}" '$1 == "auc" { print $at }' out)
+    grep -q "\"auc\",${shown%??}" "page.${task%:*}.html" || fail "page.${task%:*}.html does not show its auc $shown"
+done
+grep -q '8000 records of 1 file' page.buy.html || fail "page.buy.html does not say of what rows"
 
 # ---- slices of each task are what its rows alone say ----
 
@@ -224,8 +245,8 @@ says "in the checkpoint click: {label: click, loss: bce}, buy: {label: buy, loss
 
 # ---- what has one score ----
 
-expect 3 tnet-eval run --report page.html
-says "'tasks' and '--report' do not go together"
+expect 3 tnet-eval run --report -
+says "'--report' writes a page for each task, and standard output holds one"
 expect 3 tnet-train run.yaml run.dir=x --fresh model=deepfm
 grep -q "the model has one output, and 'tasks' wants 4" err || fail "a model of one output: $(cat err)"
 expect 3 tnet-train run.yaml run.dir=x --fresh model=esmm tasks.buy.of=~

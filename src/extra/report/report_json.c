@@ -306,7 +306,8 @@ tn_status tn_report_json(const tn_eval_result *f, const char *config, tn_text *o
     tn_text title = {0};
     TN_ASSERT(f->schema->label->none || f->result->metrics != NULL);
     tn_json_open(out, '{');
-    tn_text_addf(&title, "%s on %s", f->run->run.name, f->data);
+    tn_text_addf(&title, "%s%s%s on %s", f->task != NULL ? f->task : "",
+                 f->task != NULL ? " of " : "", f->run->run.name, f->data);
     put_text(out, "title", &title);
     TN_TRY(tn_history_json(f->journal, f->at.step, out, &when, err));
     put_facts(f, when, out);

@@ -503,6 +503,10 @@ tn_status tn_eval_job_run(tn_eval_job *j, tn_profile *profile, tn_error *err)
     TN_TRY(j->opts.export != NULL ? evaluate_export(j, paths, err)
                                   : evaluate_checkpoint(j, paths, err));
     tn_eval_result *f = &j->findings;
+    for (uint32_t k = 0; k < j->evaluation.n_more; k++) { /* all tasks are of the same rows */
+        j->evaluation.more[k].counts = j->evaluation.counts;
+        j->evaluation.more[k].seconds = j->evaluation.seconds;
+    }
     if (j->setup->run.cluster.rank > 0) {
         return TN_OK;
     }
@@ -598,10 +602,7 @@ static tn_status check_importance(const tn_eval_job *j, tn_error *err)
 /* Refuses what takes one score, where the run has several. */
 static tn_status check_tasks(const tn_setup *s, const tn_eval_job_opts *o, tn_error *err)
 {
-    const char *const refused = o->compare != NULL ? "'--compare'"
-                                : o->sink != NULL  ? "a prediction"
-                                                   : NULL;
-    return refused != NULL ? tn_tasks_refuse(&s->run, refused, err) : TN_OK;
+    return o->compare != NULL ? tn_tasks_refuse(&s->run, "'--compare'", err) : TN_OK;
 }
 
 /* Refuses options, and days that are not there. */

@@ -46,9 +46,7 @@ void tn_eval_result_intervals(tn_eval_result *f)
     f->has_intervals = true;
 }
 
-/* Makes what was found of task k, as of a run that has it alone, with intervals of its own; of one
- * label a copy. `run` is room, and must live as long as *out. */
-static void result_of_task(const tn_eval_result *f, uint32_t k, tn_run *run, tn_eval_result *out)
+void tn_eval_result_of_task(const tn_eval_result *f, uint32_t k, tn_run *run, tn_eval_result *out)
 {
     const tn_tasks *tasks = tn_run_tasks_of(f->run);
     *out = *f;
@@ -202,7 +200,7 @@ void tn_eval_result_tasks_json(const tn_run *run, const tn_evaluation *e, tn_tex
     for (uint32_t k = 0; k < tn_run_tasks_of(run)->n; k++) {
         tn_run own;
         tn_eval_result f;
-        result_of_task(&all, k, &own, &f);
+        tn_eval_result_of_task(&all, k, &own, &f);
         open_task(&f, out);
         tn_json_close(out, '}');
     }
@@ -397,7 +395,7 @@ tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *e
     for (uint32_t k = 0; k <= e->n_more; k++) {
         tn_run run;
         tn_eval_result one;
-        result_of_task(f, k, &run, &one);
+        tn_eval_result_of_task(f, k, &run, &one);
         TN_TRY(put_rest(&one, out, err));
     }
     if (f->importance != NULL) {
@@ -461,7 +459,7 @@ static tn_status add_tasks(const tn_eval_result *f, tn_text *out, tn_error *err)
     for (uint32_t k = 0; k < tn_run_tasks_of(f->run)->n; k++) {
         tn_run run;
         tn_eval_result one;
-        result_of_task(f, k, &run, &one);
+        tn_eval_result_of_task(f, k, &run, &one);
         open_task(&one, out);
         TN_TRY(one.result->n_slices > 0 ? add_all_slices(&one, out, err) : TN_OK);
         add_intervals(&one, out);

@@ -42,6 +42,10 @@ struct tn_eval_result {
 /* Fills the intervals when the metrics keep every row (eval.auc: exact); else nothing. */
 void tn_eval_result_intervals(tn_eval_result *f);
 
+/* Makes what was found of task k, as of a run that has it alone, with intervals of its own; of one
+ * label a copy. `run` is room, and must live as long as *out. */
+void tn_eval_result_of_task(const tn_eval_result *f, uint32_t k, tn_run *run, tn_eval_result *out);
+
 /* A member of an object: value, low, high and variance. */
 void tn_eval_result_interval(tn_text *out, const char *name, const tn_interval *i);
 
