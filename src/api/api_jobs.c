@@ -7,6 +7,7 @@
 #include "config/tree.h"
 #include "io/rows/batch.h"
 #include "metrics/metrics.h"
+#include "train/config/run_tasks.h"
 #include "train/eval/evaluate.h"
 #include "train/job/eval_job.h"
 #include "train/job/export_job.h"
@@ -252,7 +253,9 @@ void tnet_text_free(char *text)
 typedef struct taking_scores {
     tnet_take_scores *take;
     void *arg;
-    bool clicks; /* logits are those of clicks */
+    const char *task; /* NULL: the first */
+    uint32_t k;       /* its number */
+    bool clicks;      /* logits are those of clicks */
     float *logit, *click;
     size_t logit_max, click_max;
 } taking_scores;
@@ -261,10 +264,11 @@ static tn_status pass_on(void *arg, const tn_scores *scores, double shift, tn_er
 {
     taking_scores *t = arg;
     const uint32_t n = scores->batch->rows;
+    const float *logit = t->k > 0 ? scores->task->score[t->k] : scores->logit;
     TN_TRY(TN_RESERVE(t->logit, t->logit_max, n, "logits", err));
     TN_TRY(TN_RESERVE(t->click, t->click_max, n, "probabilities", err));
     for (uint32_t i = 0; i < n; i++) {
-        t->logit[i] = (float)((double)scores->logit[i] + shift);
+        t->logit[i] = (float)((double)logit[i] + (t->clicks ? shift : 0));
         t->click[i] = t->clicks ? (float)tn_sigmoid((double)t->logit[i]) : t->logit[i];
     }
     return t->take(t->arg, t->logit, t->click, n) == 0
@@ -276,7 +280,12 @@ static tn_status predict(tnet_run *run, tn_setup *s, void *arg, tn_error *err)
 {
     judging *j = arg;
     taking_scores *t = j->sink_arg;
-    t->clicks = s->run.data.target == TN_TARGET_CLICK;
+    const tn_tasks *tasks = tn_run_tasks_of(&s->run);
+    t->k = t->task != NULL ? tn_tasks_find(tasks, t->task, strlen(t->task)) : 0;
+    if (t->k == TN_NO_TASK) {
+        return tn_fail(err, TN_E_USAGE, "the run has no task '%s'", t->task);
+    }
+    t->clicks = (tasks->n > 0 ? tasks->task[t->k].target : s->run.data.target) == TN_TARGET_CLICK;
     s->run.eval.auc = 0; /* only scores are wanted */
     s->run.eval.slices.n = 0;
     s->run.eval.metrics.n = 0;
@@ -286,6 +295,12 @@ static tn_status predict(tnet_run *run, tn_setup *s, void *arg, tn_error *err)
 int tnet_run_predict(tnet_run *run, const tnet_stream *stream, tnet_take_scores *take, void *arg,
                      tnet_error *err)
 {
+    return tnet_run_predict_task(run, stream, NULL, take, arg, err);
+}
+
+int tnet_run_predict_task(tnet_run *run, const tnet_stream *stream, const char *task,
+                          tnet_take_scores *take, void *arg, tnet_error *err)
+{
     static const char *const unlabelled[] = {"data.label=none",
                                              "data.weight=~",
                                              "data.group=~",
@@ -293,7 +308,7 @@ int tnet_run_predict(tnet_run *run, const tnet_stream *stream, tnet_take_scores 
                                              "train.stop.monitor=~",
                                              "train.reduce_on_plateau.monitor=~",
                                              NULL};
-    taking_scores t = {.take = take, .arg = arg};
+    taking_scores t = {.take = take, .arg = arg, .task = task};
     judging j = {.rows = stream != NULL, .sink = pass_on, .sink_arg = &t};
     const tn_api_job job = {
         .work = predict, .arg = &j, .reads = true, .rows = stream, .extra = unlabelled};

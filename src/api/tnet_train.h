@@ -193,6 +193,11 @@ typedef int tnet_take_scores(void *arg, const float *logits, const float *clicks
 TNET_API int tnet_run_predict(tnet_run *run, const tnet_stream *stream, tnet_take_scores *take,
                               void *arg, tnet_error *err);
 
+/* The same of one of several tasks, by its name; NULL: of the first, as above. TNET_E_USAGE: there
+ * is no such task. */
+TNET_API int tnet_run_predict_task(tnet_run *run, const tnet_stream *stream, const char *task,
+                                   tnet_take_scores *take, void *arg, tnet_error *err);
+
 /* Writes an export of the newest checkpoint to <to>/<id>, as tnet-export does; to NULL: export.to.
  * `id` gets 32 hex digits and a NUL. */
 TNET_API int tnet_run_export(tnet_run *run, const char *to, char id[33], tnet_error *err);

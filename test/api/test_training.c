@@ -322,6 +322,43 @@ TEST(all_faults_of_a_configuration_are_told)
     assert_non_null(strstr(err.text, "mine.yaml:2:8: error: unknown key 'fromat'"));
 }
 
+/* The probabilities of rows for one task. */
+typedef struct clicks_of {
+    float click[2 * VALID_ROWS];
+    size_t n;
+} clicks_of;
+
+static int keep_clicks(void *arg, const float *logits, const float *clicks, size_t n)
+{
+    clicks_of *c = arg;
+    (void)logits;
+    assert_true(c->n + n <= sizeof c->click / sizeof c->click[0]);
+    memcpy(c->click + c->n, clicks, n * sizeof *clicks);
+    c->n += n;
+    return 0;
+}
+
+/* Shares are no more than what they are shares of, row by row. */
+static void check_predictions(tnet_run *run)
+{
+    static const char *const names[] = {NULL, "click", "buy", "late"};
+    static clicks_of of[4];
+    tnet_error err = {0};
+    for (size_t k = 0; k < 4; k++) {
+        of[k].n = 0;
+        fail_if(tnet_run_predict_task(run, NULL, names[k], keep_clicks, &of[k], &err) != 0, "%s",
+                err.text);
+        assert_int_equal(of[k].n, VALID_ROWS);
+    }
+    assert_memory_equal(of[0].click, of[1].click, VALID_ROWS * sizeof(float));
+    for (size_t i = 0; i < VALID_ROWS; i++) {
+        assert_true(of[1].click[i] > of[2].click[i] && of[2].click[i] > of[3].click[i]);
+    }
+    assert_int_equal(tnet_run_predict_task(run, NULL, "bay", keep_clicks, &of[0], &err),
+                     TNET_E_USAGE);
+    assert_non_null(strstr(err.text, "the run has no task 'bay'"));
+}
+
 /* A row has a click, or else a 'buy': each row contradicts one of the two shares. */
 TEST(tasks_whose_labels_contradict_each_other_are_named)
 {
@@ -331,17 +368,19 @@ TEST(tasks_whose_labels_contradict_each_other_are_named)
     k.hooks.metric = NULL;
     k.hooks.evaluated = NULL;
     (void)snprintf(k.config, sizeof k.config,
-                   "data: {format: csv, train: %s/t.csv}\n"
+                   "data: {format: csv, train: %s/t.csv, valid: %s/v.csv}\n"
                    "slots: [{name: u, type: str}]\n"
                    "tasks:\n"
                    "  click: {label: label}\n"
                    "  buy: {label: {column: label, values: {'1': 0, '0': 1}}, of: click}\n"
                    "  late: {label: label, of: buy}\n"
                    "  none: {label: {column: label, threshold: 9}}\n"
-                   "model: {type: shared, hidden: [4], tower: [4]}\ntrain: {epochs: 1}\n",
-                   k.dir);
+                   "model: {type: shared, hidden: [4], tower: [4]}\ntrain: {epochs: 1}\neval: "
+                   "{calibrate: none}\n",
+                   k.dir, k.dir);
     tnet_run *run = run_of(&k, NULL, 0);
     train(run);
+    check_predictions(run);
     tnet_run_free(run);
     (void)snprintf(want, sizeof want,
                    "%d rows of data.train have 'buy' without 'click' or 'late' without 'buy', ",

@@ -119,7 +119,8 @@ const tn_tree *tn_tasks_spread(const tn_binder *b, const tn_tree *tree)
     const tn_tree *loss = first->kind == TN_TREE_MAP ? tn_tree_get(first, "loss") : NULL;
     if (tn_tree_is_null(given)) {
         tree = put(b, tree, "data", "label", label);
-    } else if (!is_same(tn_label_words(b->arena, given), tn_label_words(b->arena, label))) {
+    } else if (!tn_label_is_none(given) &&
+               !is_same(tn_label_words(b->arena, given), tn_label_words(b->arena, label))) {
         tn_diag_error(b->diag, &given->at,
                       "'data.label' is another label than that of the first task '%s'", first->key);
         tn_diag_hint(b->diag, "leave data.label out: each task names its own");
@@ -132,6 +133,7 @@ const tn_tree *tn_tasks_spread(const tn_binder *b, const tn_tree *tree)
 typedef struct reading {
     const tn_binder *b;
     tn_run_tasks *out;
+    bool unlabelled; /* data.label is none: rows have no label of any task */
     const tn_tree *at[TN_TASKS_MAX];
     task_opts opts[TN_TASKS_MAX];
     const char *names[TN_TASKS_MAX];
@@ -196,6 +198,9 @@ static void read_label(const reading *r, uint32_t k)
     const tn_tree *column = label->kind == TN_TREE_MAP ? tn_tree_get(label, "column") : label;
     tn_task *t = &r->out->tasks.task[k];
     t->label = TN_NO_ASIDE;
+    if (r->unlabelled) {
+        return;
+    }
     if (tn_label_is_none(label) || column == NULL || column->kind != TN_TREE_SCALAR) {
         tn_diag_error(r->b->diag, &label->at, "the label of task '%s' is no column", t->name);
     } else if (k > 0) {
@@ -222,7 +227,7 @@ static void read_weight(const reading *r, uint32_t k)
         (void)tn_read_scalar(r->b, &number, weight, &t->weight);
     } else if (column == NULL || column->kind != TN_TREE_SCALAR || tn_tree_count(weight) != 1) {
         tn_diag_error(r->b->diag, &weight->at, "expected a number, learned, or {column: name}");
-    } else {
+    } else if (!r->unlabelled) {
         t->weight_column = add_aside(r->out, column->text, NULL, TN_TARGET_NUMBER);
     }
 }
@@ -363,7 +368,9 @@ void tn_tasks_bind(const tn_binder *b, const tn_tree *tree, tn_run *run)
         return;
     }
     reading *r = TN_NEW(b->arena, reading);
-    *r = (reading){.b = b, .out = TN_NEW(b->arena, tn_run_tasks)};
+    *r = (reading){.b = b,
+                   .out = TN_NEW(b->arena, tn_run_tasks),
+                   .unlabelled = tn_label_is_none(run->data.label)};
     r->out->tasks.n = n;
     uint32_t k = 0;
     for (const tn_tree *t = tasks->first; t != NULL; t = t->next) {

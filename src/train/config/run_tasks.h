@@ -8,7 +8,8 @@
  *
  * Rows know a task as base/keys/tasks.h says, its loss is here. The first task is that of the
  * run: its label is data.label, its loss the section `loss`, which tn_tasks_spread writes there, so
- * that whoever knows one label knows it, too. A section of one task is a run of one label.
+ * that whoever knows one label knows it, too. A section of one task is a run of one label. With
+ * `data.label: none` no label of any task is read.
  */
 #pragma once
 

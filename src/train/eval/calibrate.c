@@ -164,6 +164,7 @@ tn_status tn_calibrate_fit(tn_calibrate *c, tn_error *err)
 {
     uint32_t n = 0;
     tn_error first = {0};
+    TN_ASSERT(c->n > 0 && c->n <= TN_TASKS_MAX);
     for (uint32_t k = 0; k < c->n && !c->fitted; k++) {
         tn_error why = {0};
         if (c->of[k].calibrator == NULL) {
@@ -242,6 +243,7 @@ bool tn_calibrates(const tn_calibration *map, const tn_tasks *tasks)
 void tn_calibrate_put(const tn_calibration *map, const tn_tasks *tasks, tn_text *out)
 {
     const uint32_t n = tn_tasks_count(tasks);
+    TN_ASSERT(map != NULL && n <= TN_TASKS_MAX);
     bool some = false;
     for (uint32_t k = 0; k < n; k++) {
         if (map[k].kind != TN_CALIBRATION_NONE) {

@@ -211,6 +211,7 @@ static void put_calibrated(const tn_eval_result *f, uint32_t k, tn_text *out)
 {
     const tn_calibrate *c = f->calibrate;
     const char *method = tn_calibrate_words[c->opts.method];
+    TN_ASSERT(k < c->n && c->of[k].after != NULL);
     tn_sheet s = {.cols = 3, .cell_max = CELL_MAX};
     tn_text_addf(&s.cells, "%s%s%s", c->n > 1 ? c->opts.tasks->task[k].name : "",
                  c->n > 1 ? " by " : "", method);
