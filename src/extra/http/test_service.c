@@ -1,4 +1,5 @@
 /* test_service.c - requests and their answers without sockets, and versions that change. */
+#include "extra/http/answers.h"
 #include "extra/http/service.h"
 #include "serve/exported_model.h"
 #include "support/test.h"
@@ -274,6 +275,47 @@ TEST(metrics_count_answers_and_rows)
     assert_says(text, "tnet_request_seconds_bucket{le=\"+Inf\"} 1\n");
     assert_says(text, "tnet_rows_total{model=\"ads\"} 2\n");
     assert_says(text, exported.model_id);
+}
+
+/* ---- answers ---- */
+
+static const float some[] = {0.25F, NAN};
+static const float others[] = {INFINITY, 1};
+
+TEST(what_is_not_finite_is_null)
+{
+    tn_text out CLEANUP(tn_text_done) = {0};
+    const tn_served_scores s = {.n = 2, .n_tasks = 1, .name = {"pctr"}, .value = {some}};
+    tn_answer_predictions(&out, &s, "v");
+    assert_string_equal(tn_text_str(&out),
+                        "{\"predictions\":[0.25,null],\"model_version\":\"v\"}\n");
+    tn_text_clear(&out);
+    tn_answer_lines(&out, &s);
+    assert_string_equal(tn_text_str(&out), "0.25\nnan\n");
+}
+
+TEST(names_of_tasks_are_quoted)
+{
+    tn_text out CLEANUP(tn_text_done) = {0};
+    const tn_served_scores s = {
+        .n = 2, .n_tasks = 2, .name = {"a\"b", "c"}, .value = {some, others}};
+    tn_answer_predictions(&out, &s, "v");
+    assert_says(tn_text_str(&out), "[{\"a\\\"b\":0.25,\"c\":null},{\"a\\\"b\":null,\"c\":1}]");
+    tn_text_clear(&out);
+    tn_answer_outputs(&out, &s, "v");
+    assert_says(tn_text_str(&out), "{\"outputs\":{\"a\\\"b\":[0.25,null],\"c\":[null,1]},");
+}
+
+TEST(no_rows_have_no_scores)
+{
+    tn_text out CLEANUP(tn_text_done) = {0};
+    const tn_served_scores s = {.n = 0, .n_tasks = 2, .name = {"a", "b"}, .value = {some, others}};
+    const tn_infer_ask whose = {.model = "m", .version = "v", .wanted = UINT64_MAX};
+    tn_answer_predictions(&out, &s, "v");
+    assert_says(tn_text_str(&out), "{\"predictions\":[],");
+    tn_text_clear(&out);
+    assert_int_equal(tn_answer_infer(&out, &s, &whose), 0);
+    assert_says(tn_text_str(&out), "\"shape\":[0],\"data\":[]");
 }
 
 /* ---- versions ---- */
