@@ -520,10 +520,11 @@ static const tn_tree *output_of(const builder *b, const tn_tree *output, uint32_
     const tn_tree *found = is_map ? tn_tree_get(output, tasks->task[k].name) : NULL;
     if (!is_map && k == 0) {
         tn_diag_error(diag, &output->at, "the model has one output, and 'tasks' wants %u", n);
-        tn_diag_hint(diag,
-                     "models of several tasks are shared, esmm, mmoe and ple; a graph has "
-                     "'output: {%s: LAYER, %s: LAYER ..}'",
-                     tasks->task[0].name, tasks->task[1].name);
+        tn_diag_hint(
+            diag,
+            "models of several tasks are shared, esmm, mmoe, ple, din and bst; a graph has "
+            "'output: {%s: LAYER, %s: LAYER ..}'",
+            tasks->task[0].name, tasks->task[1].name);
     } else if (is_map && found == NULL) {
         tn_diag_error(diag, &output->at, "no output for the task '%s'", tasks->task[k].name);
     }

@@ -6,7 +6,8 @@
  *
  * A sequence is a section of the configuration; its positions have the vectors of the input `deep`,
  * which slots of one share group have in common with their targets. A sequence without a target is
- * pooled as its slots say. The sums of attend are those of DIN's unit: nn/layer/layer_sequence.c.
+ * pooled as its slots say. Several tasks have the MLP in common, and a tower each. The sums of
+ * attend are those of DIN's unit: nn/layer/layer_sequence.c.
  */
 #include "config/diag.h"
 #include "config/field.h"
@@ -71,8 +72,38 @@ static void write_inputs(tn_list_writer *w, const tn_model_sequence *s, const ch
     tn_list_set(w, paired, "vectors", "deep");
 }
 
+/* Options of both models, but for those of attention. */
+typedef struct net_opts {
+    tn_deep_opts deep;
+    tn_f64s tower;
+} net_opts;
+
+#define NET_FIELDS                                                                                 \
+    TN_DEEP_FIELDS(tn_deep_opts, "[200, 80]"),                                                     \
+        TN_FIELD_F64S(net_opts, tower, "[]", 1, 65536, "widths of each task's tower")
+
+/* Writes the MLP over layer `x`; of several tasks they have it in common, and towers after it. */
+static void write_outputs(tn_list_writer *w, const net_opts *net, const char *x)
+{
+    const tn_tasks *tasks = w->features->tasks;
+    const uint32_t n = tn_tasks_count(tasks);
+    if (n == 1 && net->tower.n == 0) {
+        tn_list_output(w, tn_write_mlp(w, &net->deep, x, 1));
+        return;
+    }
+    tn_deep_opts tower = net->deep;
+    tower.hidden = net->tower;
+    x = tn_write_mlp(w, &net->deep, x, 0);
+    for (uint32_t k = 0; k < n; k++) {
+        const char *name = tn_list_text(w, "tower.%s", n > 1 ? tasks->task[k].name : "task");
+        const char *out = tn_list_text(w, "%s.out", name);
+        (void)tn_list_dense(w, out, tn_write_named_mlp(w, name, &tower, x, 0), 1, NULL);
+        tn_list_task_output(w, k, out);
+    }
+}
+
 /* Writes all of a model but what is done with a history. */
-static void write_model(tn_list_writer *w, const tn_model_args *args, const tn_deep_opts *deep,
+static void write_model(tn_list_writer *w, const tn_model_args *args, const net_opts *net,
                         const void *attention, history_fn *write_history)
 {
     const tn_features *f = w->features;
@@ -97,7 +128,7 @@ static void write_model(tn_list_writer *w, const tn_model_args *args, const tn_d
     }
     part[n++] = tn_write_numbers(w, "rest", "deep");
     (void)tn_list_layer(w, "x", "concat", part);
-    tn_list_output(w, tn_write_mlp(w, deep, "x", 1));
+    write_outputs(w, net, "x");
 }
 
 static void set_widths(tn_list_writer *w, tn_tree *layer, const char *key, const tn_f64s *widths)
@@ -126,12 +157,12 @@ static const tn_field din_attention_fields[] = {
 };
 
 typedef struct din_opts {
-    tn_deep_opts deep;
+    net_opts net;
     din_attention attention;
 } din_opts;
 
 static const tn_field din_fields[] = {
-    TN_DEEP_FIELDS(tn_deep_opts, "[200, 80]"),
+    NET_FIELDS,
     TN_FIELD_TABLE(din_opts, attention, din_attention, din_attention_fields,
                    "how positions of a sequence are weighed by its target"),
     TN_FIELD_END,
@@ -154,7 +185,7 @@ static const char *din_history(tn_list_writer *w, const void *attention, const c
 static void din_write(const tn_model_args *args, tn_list_writer *w)
 {
     const din_opts *o = args->opts;
-    write_model(w, args, &o->deep, &o->attention, din_history);
+    write_model(w, args, &o->net, &o->attention, din_history);
 }
 
 /* BARS runs it on other sets than these; the settings are those of its DIN on Amazon's. */
@@ -196,12 +227,12 @@ static const tn_field bst_attention_fields[] = {
 };
 
 typedef struct bst_opts {
-    tn_deep_opts deep;
+    net_opts net;
     bst_attention attention;
 } bst_opts;
 
 static const tn_field bst_fields[] = {
-    TN_DEEP_FIELDS(tn_deep_opts, "[200, 80]"),
+    NET_FIELDS,
     TN_FIELD_TABLE(bst_opts, attention, bst_attention, bst_attention_fields,
                    "how positions of a sequence and its target attend to each other"),
     TN_FIELD_END,
@@ -234,7 +265,7 @@ static const char *bst_history(tn_list_writer *w, const void *attention, const c
 static void bst_write(const tn_model_args *args, tn_list_writer *w)
 {
     const bst_opts *o = args->opts;
-    write_model(w, args, &o->deep, &o->attention, bst_history);
+    write_model(w, args, &o->net, &o->attention, bst_history);
 }
 
 static const tn_preset bst_presets[] = {

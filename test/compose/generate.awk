@@ -428,6 +428,7 @@ function draw_more(   what, keys, k, all, share) {
         sections["loss"] = ""
         sections["tasks"] = "click: {label: label}, buy: {label: buy, " (share = pick("of of where")) ": click" (chance(30) ? ", weight: 0.5" : "") "}"
         another_model(pick(share == "of" ? "shared esmm mmoe ple" : "shared mmoe ple")) # "no task says of which other it is a share"
+        task_history = 1
     }
     if (what == "pairs") another_model(pick("xdeepfm fibinet onn autoint afm edcn fcn dcnmix"))
 }
@@ -442,6 +443,16 @@ function draw_vector() {
 function draw_losses() {
     if (model == "graph") some(60, "model", "losses: {x: " pick("excess 0.5") ", s: " pick("excess 2 0") "}")
     if (model == "fcn") some(30, "model", "tri_loss: false")
+}
+# A history whose model learns several tasks.
+function draw_task_history() {
+    if (!task_history || !chance(40)) return
+    slots[n_slots++] = "{name: now, column: w, type: str}"
+    slots[n_slots++] = "{name: past, column: s, type: str, share: now}"
+    sections["sequences"] = "words: {slots: [past], target: [now]}"
+    another_model(pick("din bst"))
+    some(50, "model", "tower: [4]")
+    sub(/, graph: \[native, onnx\]/, "", sections["export"])
 }
 function another_model(type) {
     model = type
@@ -499,6 +510,7 @@ BEGIN {
     draw_more()
     draw_vector()
     draw_losses()
+    draw_task_history()
     put("run", "name: run, dir: a")
     print "# seed " seed ", index " place >(out "/c.yaml")
     section("run"); section("data")
