@@ -9,9 +9,9 @@
  *
  * One thread, the watcher, opens and verifies what a folder names; then the new version takes the
  * place of the old one between two requests. Who took the old one goes on with it, and the watcher
- * closes it when the last request has given it back. What cannot be opened or fails its checksums
- * stays out: the old version serves on, a line in the log and a counter say why, and it is tried
- * again when the folder names another version, or after a minute.
+ * closes it when the last request has given it back. What cannot be opened, fails its checksums or
+ * is judged badly stays out: the old version serves on, a line in the log and a counter say why,
+ * and it is tried again when the folder names another version, or after a minute.
  */
 #pragma once
 
