@@ -30,3 +30,4 @@ tn_status tn_call_models(tn_call *c, tn_error *err) TN_MUST_USE;
 tn_status tn_call_v2(tn_call *c, tn_error *err) TN_MUST_USE;
 tn_status tn_call_v2_model(tn_call *c, tn_error *err) TN_MUST_USE;
 tn_status tn_call_v2_index(tn_call *c, tn_error *err) TN_MUST_USE;
+tn_status tn_call_v2_load(tn_call *c, tn_error *err) TN_MUST_USE;

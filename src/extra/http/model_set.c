@@ -45,12 +45,12 @@ struct tn_model_set {
     void *judge_arg;
     uint32_t n;
     model *model;
-    pthread_mutex_t lock; /* guards `now`, `in_use`, `list` and counts */
-    opened *list;         /* all versions that are open */
-    tn_thread *watcher;   /* NULL: nothing is watched */
-    int wake;             /* an eventfd; -1: none */
-    int changes;          /* a descriptor of inotify; -1: folders are only polled */
-    atomic_bool stop;
+    pthread_mutex_t lock;    /* guards `now`, `in_use`, `list` and counts */
+    opened *list;            /* all versions that are open */
+    tn_thread *watcher;      /* NULL: nothing is watched */
+    int wake;                /* an eventfd; -1: none */
+    int changes;             /* a descriptor of inotify; -1: folders are only polled */
+    atomic_bool stop, again; /* again: what was refused is tried, too */
 };
 
 /* ---- names ---- */
@@ -261,6 +261,12 @@ static void wake_watcher(const tn_model_set *set)
     }
 }
 
+void tn_model_set_look(tn_model_set *set)
+{
+    atomic_store(&set->again, true);
+    wake_watcher(set);
+}
+
 void tn_model_set_close(tn_model_set *set)
 {
     if (set == NULL) {
@@ -348,7 +354,9 @@ static tn_status watch(void *arg, tn_error *err)
         (void)poll(on, set->changes >= 0 ? 2 : 1, (int)(set->opts.poll_s * 1e3));
         drain(set->wake);
         drain(set->changes);
+        const bool again = atomic_exchange(&set->again, false);
         for (uint32_t i = 0; i < set->n && !atomic_load(&set->stop); i++) {
+            set->model[i].retry_s = again ? 0 : set->model[i].retry_s;
             look_at(set, i);
         }
         close_versions(set, false);

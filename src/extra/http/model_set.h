@@ -40,6 +40,9 @@ tn_status tn_model_set_open(tn_model_set **out, const tn_model_set_opts *opts,
 /* Ends the watcher and closes all versions, which must have been given back. NULL is fine. */
 void tn_model_set_close(tn_model_set *set);
 
+/* Has the watcher look at all folders now, also at what it has refused. Any thread. */
+void tn_model_set_look(tn_model_set *set);
+
 /* A version in use. */
 typedef struct tn_model_version {
     tn_served *served;

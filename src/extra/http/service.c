@@ -177,6 +177,7 @@ static const struct route_call {
     [TN_ROUTE_V2_MODEL] = {tn_call_v2_model, true},
     [TN_ROUTE_V2_MODEL_READY] = {call_model_ready, true},
     [TN_ROUTE_V2_INDEX] = {tn_call_v2_index, false},
+    [TN_ROUTE_V2_LOAD] = {tn_call_v2_load, true},
     [TN_ROUTE_HEALTH] = {call_health, false},
     [TN_ROUTE_READY] = {call_ready, false},
     [TN_ROUTE_METRICS] = {call_metrics, false},

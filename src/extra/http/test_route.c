@@ -28,6 +28,7 @@ TEST(paths_of_other_servers_are_known)
         {"/v1/models", "models  "},
         {"/v2/models/ads/infer", "POST infer ads "},
         {"/v2/models/ads/versions/7/infer", "POST infer ads 7"},
+        {"/v2/repository/models/ads/load", "POST v2_load ads "},
         {"/v2/models/ads/ready", "v2_model_ready ads "},
         {"/v2/health/live", "health  "},
         {"/invocations", "POST invocations  "},

@@ -403,6 +403,10 @@ TEST(a_damaged_version_stays_out)
     await_swaps(&s, 0, 1);
     (void)post(&s, "/v1/models/ads:predict", "{\"instances\":[{}]}");
     assert_int_equal(s.reply.code, 200);
+    text.data[text.size / 2] = (char)(text.data[text.size / 2] ^ 1); /* it is mended */
+    assert_ok(tn_file_replace(path, text.data, text.size, &err), err.text);
+    assert_string_equal(post(&s, "/v2/repository/models/ads/load", ""), "{}\n");
+    await_swaps(&s, 1, 1); /* without waiting for a minute */
     tn_tmpdir_remove(folder);
 }
 
