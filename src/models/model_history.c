@@ -9,6 +9,7 @@
  * pooled as its slots say. Several tasks have the MLP in common, and a tower each. The sums of
  * attend are those of DIN's unit: nn/layer/layer_sequence.c.
  */
+#include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
@@ -17,6 +18,7 @@
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* One part for each sequence, and the others side by side. */
@@ -26,6 +28,62 @@ enum { PARTS_MAX = 60 };
  * sequence; returns the last. */
 typedef const char *history_fn(tn_list_writer *w, const void *attention, const char *name,
                                const char *history, const char *target);
+
+/* How a model attends sequences: its options for all, and those for single ones. */
+typedef struct attending {
+    const tn_field *fields;
+    const void *common;
+    size_t size; /* bytes of those options */
+    const tn_tree *of;
+    history_fn *write;
+} attending;
+
+#define ATTENTION_OF_FIELD(type)                                                                   \
+    TN_FIELD_TREE(type, of, "~", "{sequence: {..}}: options of single sequences, laid over these")
+
+/* Returns whether a sequence of this name has a target. */
+static bool is_target_of(const tn_features *f, const char *name)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < f->n_sequences; i++) {
+        is = is || (f->sequence[i].n_target > 0 && strcmp(f->sequence[i].name, name) == 0);
+    }
+    return is;
+}
+
+/* Refuses options of sequences that are not attended. */
+static void check_attention(tn_list_writer *w, const attending *a)
+{
+    if (tn_tree_is_null(a->of)) {
+        return;
+    }
+    if (a->of->kind != TN_TREE_MAP) {
+        tn_diag_error(w->diag, &a->of->at, "'attention.of' is a map {sequence: {..}}");
+        return;
+    }
+    for (const tn_tree *t = a->of->first; t != NULL; t = t->next) {
+        if (!is_target_of(w->features, t->key) || tn_tree_get(t, "of") != NULL) {
+            tn_diag_error(w->diag, &t->key_at,
+                          "'attention.of' names '%s', which is no sequence with a target, or has "
+                          "an 'of' itself",
+                          t->key);
+        }
+    }
+}
+
+/* The options for a sequence: those for all, with its own laid over them. */
+static const void *attention_of(tn_list_writer *w, const attending *a, const char *name)
+{
+    const tn_tree *own = tn_tree_get(a->of, name);
+    const tn_binder b = {.arena = w->arena, .diag = w->diag, .path = "model.attention.of"};
+    if (own == NULL) {
+        return a->common;
+    }
+    void *opts = tn_arena_alloc(w->arena, 1, a->size, _Alignof(max_align_t));
+    memcpy(opts, a->common, a->size);
+    tn_fields_bind_over(&b, a->fields, own, opts);
+    return opts;
+}
 
 static bool is_attended(const tn_features *f, uint32_t slot)
 {
@@ -104,11 +162,12 @@ static void write_outputs(tn_list_writer *w, const net_opts *net, const char *x)
 
 /* Writes all of a model but what is done with a history. */
 static void write_model(tn_list_writer *w, const tn_model_args *args, const net_opts *net,
-                        const void *attention, history_fn *write_history)
+                        const attending *a)
 {
     const tn_features *f = w->features;
     const char *part[PARTS_MAX + 2] = {NULL};
     uint32_t n = 0;
+    check_attention(w, a);
     tn_write_slots_input(w, "deep", pooled_slots(w, args));
     tn_write_numbers_input(w);
     for (uint32_t i = 0; i < f->n_sequences && n < PARTS_MAX; i++) {
@@ -116,7 +175,7 @@ static void write_model(tn_list_writer *w, const tn_model_args *args, const net_
         if (s->n_target > 0) {
             const char *target = tn_list_text(w, "%s.target", s->name);
             write_inputs(w, s, target);
-            part[n++] = write_history(w, attention, s->name, s->name, target);
+            part[n++] = a->write(w, attention_of(w, a, s->name), s->name, s->name, target);
         }
     }
     if (n == 0) {
@@ -147,12 +206,14 @@ typedef struct din_attention {
     tn_f64s hidden;
     uint32_t activation;
     bool softmax;
+    const tn_tree *of;
 } din_attention;
 
 static const tn_field din_attention_fields[] = {
     TN_FIELD_F64S(din_attention, hidden, "[64]", 1, 65536, "widths of the net that weighs"),
     TN_FIELD_CHOICE(din_attention, activation, "dice", tn_activation_words, "of these layers"),
     TN_FIELD_BOOL(din_attention, softmax, "false", "weights of a row are its softmax"),
+    ATTENTION_OF_FIELD(din_attention),
     TN_FIELD_END,
 };
 
@@ -185,7 +246,9 @@ static const char *din_history(tn_list_writer *w, const void *attention, const c
 static void din_write(const tn_model_args *args, tn_list_writer *w)
 {
     const din_opts *o = args->opts;
-    write_model(w, args, &o->net, &o->attention, din_history);
+    const attending a = {din_attention_fields, &o->attention, sizeof o->attention, o->attention.of,
+                         din_history};
+    write_model(w, args, &o->net, &a);
 }
 
 /* BARS runs it on other sets than these; the settings are those of its DIN on Amazon's. */
@@ -212,6 +275,7 @@ typedef struct bst_attention {
     uint32_t heads, layers, pool;
     bool positions;
     double dropout;
+    const tn_tree *of;
 } bst_attention;
 
 static const tn_field bst_attention_fields[] = {
@@ -223,6 +287,7 @@ static const tn_field bst_attention_fields[] = {
     TN_FIELD_CHOICE(bst_attention, pool, "mean", tn_sequence_pool_words,
                     "of the positions, of which the target is the last"),
     TN_FIELD_F64(bst_attention, dropout, "0", 0, 0.999, "", "after each part of a block"),
+    ATTENTION_OF_FIELD(bst_attention),
     TN_FIELD_END,
 };
 
@@ -265,7 +330,9 @@ static const char *bst_history(tn_list_writer *w, const void *attention, const c
 static void bst_write(const tn_model_args *args, tn_list_writer *w)
 {
     const bst_opts *o = args->opts;
-    write_model(w, args, &o->net, &o->attention, bst_history);
+    const attending a = {bst_attention_fields, &o->attention, sizeof o->attention, o->attention.of,
+                         bst_history};
+    write_model(w, args, &o->net, &a);
 }
 
 static const tn_preset bst_presets[] = {

@@ -443,6 +443,7 @@ function draw_vector() {
 function draw_losses() {
     if (model == "graph") some(60, "model", "losses: {x: " pick("excess 0.5") ", s: " pick("excess 2 0") "}")
     if (model == "fcn") some(30, "model", "tri_loss: false")
+    if (model == "din" && chance(30)) sub(/attention: \{hidden: \[4\]/, "attention: {hidden: [4], of: {words: {hidden: [3]}}", sections["model"])
 }
 # A history whose model learns several tasks.
 function draw_task_history() {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # history_tasks.sh - models of histories learn several tasks: towers on what attention finds, exports that score with the bits of
-# checkpoints, the same model from a printed list; a graph takes the words, and one label is what it was.
+# checkpoints, the same model from a printed list; one label is what it was, and each history may be attended in its own way.
 . "$(dirname "$0")/kit"
 cd "$dir"
 # gen FILE FIRST ROWS: clicks that histories decide, and purchases of some of those who click
@@ -43,3 +43,13 @@ for model in 'din, attention: {hidden: [16]}, hidden: [32]' 'bst, attention: {he
 done
 expect 0 tnet-train rows.yaml data.valid=valid.csv model=din --print-graph
 grep -q '^  output: deep\.3$' out || fail "one label: $(tail -n 4 out)"
+
+# ---- two histories, of which each is attended by its own options ----
+
+sed '/^slots:/a\  - {name: again, column: hist_item, list: "|", type: id, share: item}' rows.yaml >two.yaml
+expect 0 tnet-train two.yaml data.valid=valid.csv 'sequences.late={slots: [again], target: [item], max_len: 5}' \
+    'model={type: din, attention: {hidden: [9], of: {late: {hidden: [4], softmax: true}}}}' --print-graph
+grep -q 'name: clicks.attended, attend: .*hidden: \[9\].*softmax: false' out || fail "clicks: $(grep attend out)"
+grep -q 'name: late.attended, attend: .*hidden: \[4\].*softmax: true' out || fail "late: $(grep attend out)"
+expect 0 tnet-train -q two.yaml data.valid=valid.csv 'sequences.late={slots: [again], target: [item], max_len: 5}' run.dir=two \
+    'model={type: din, attention: {hidden: [9], of: {late: {hidden: [4], softmax: true}}}}' train.epochs=1 train.max_steps=20

@@ -1,6 +1,7 @@
 /* test_history.c - layers and models of sequences: by an independent program, at the ends of what
  * a batch may hold, and what they refuse. */
 #include "base/keys/record.h"
+#include "config/tree.h"
 #include "models/modelkit.h"
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"
@@ -193,6 +194,50 @@ TEST(models_of_histories_leave_their_lists_out_of_the_deep_part)
         assert_int_equal(tn_embed_list_of(deep)->n, 2);
         assert_int_equal(tn_graph_find(k.graph, "clicks.attended")->shape.cols, DIM);
         assert_int_equal(tn_graph_find(k.graph, "in.clicks")->positions.max_len, 5);
+    }
+}
+
+/* The list that a model writes, as text. */
+static void list_of(const char *model, tn_text *out)
+{
+    kit k CLEANUP(kit_done);
+    kit_init(&k, 3, DIM, 1);
+    fail_if(!kit_list(&k, model) || !kit_build(&k), "%s", tn_text_str(&k.diag.text));
+    tn_tree_print_flow(out, k.list);
+}
+
+TEST(options_of_one_sequence_lie_over_those_of_all)
+{
+    static const char *const pairs[][2] = {
+        {"{type: din, attention: {hidden: [6], activation: relu, of: {clicks: {hidden: [3]}}}}",
+         "{type: din, attention: {hidden: [3], activation: relu}}"},
+        {"{type: bst, attention: {heads: 1, of: {clicks: {pool: last, layers: 2}}}}",
+         "{type: bst, attention: {heads: 1, pool: last, layers: 2}}"},
+    };
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_text own CLEANUP(tn_text_done) = {0};
+        tn_text all CLEANUP(tn_text_done) = {0};
+        list_of(pairs[i][0], &own);
+        list_of(pairs[i][1], &all);
+        assert_string_equal(tn_text_str(&own), tn_text_str(&all));
+    }
+}
+
+TEST(options_of_no_sequence_are_refused)
+{
+    static const char *const words[][2] = {
+        {"{type: din, attention: {of: {buys: {hidden: [3]}}}}",
+         "'attention.of' names 'buys', which is no sequence with a target"},
+        {"{type: din, attention: {of: {clicks: {of: {clicks: {hidden: [3]}}}}}}",
+         "or has an 'of' itself"},
+        {"{type: bst, attention: {of: clicks}}", "'attention.of' is a map {sequence: {..}}"},
+        {"{type: bst, attention: {of: {clicks: {hidden: [3]}}}}", "unknown key 'hidden'"},
+    };
+    for (uint32_t i = 0; i < sizeof words / sizeof *words; i++) {
+        kit k CLEANUP(kit_done);
+        kit_init(&k, 3, DIM, 1);
+        fail_if(kit_list(&k, words[i][0]) || strstr(tn_text_str(&k.diag.text), words[i][1]) == NULL,
+                "%s: %s", words[i][0], tn_text_str(&k.diag.text));
     }
 }
 
