@@ -268,7 +268,7 @@ static tn_status pass_on(void *arg, const tn_scores *scores, double shift, tn_er
     TN_TRY(TN_RESERVE(t->logit, t->logit_max, n, "logits", err));
     TN_TRY(TN_RESERVE(t->click, t->click_max, n, "probabilities", err));
     for (uint32_t i = 0; i < n; i++) {
-        t->logit[i] = (float)((double)logit[i] + (t->clicks ? shift : 0));
+        t->logit[i] = (float)((double)logit[i] + (t->k == 0 ? shift : 0));
         t->click[i] = t->clicks ? (float)tn_sigmoid((double)t->logit[i]) : t->logit[i];
     }
     return t->take(t->arg, t->logit, t->click, n) == 0

@@ -421,7 +421,6 @@ function draw_more(   what, keys, k, all, share) {
     # "'tasks' and '..' do not go together"
     if (what == "tasks" && columns && loss != "pairwise") {
         gsub(/, label: {column: label, (threshold: 0.5|values: {[^}]*})}/, "", sections["data"])
-        sub(/, negative_sampling: [0-9.]*/, "", sections["data"])
         gsub(/valid\.mae/, "valid.auc", sections["train"])
         sub(/^, /, "", sections["eval"])
         plan("change", "slots." names[0] ".drop_zero=true")

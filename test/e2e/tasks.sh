@@ -214,6 +214,29 @@ for output in buy:logit buy:pctr buy:given like:pctr watch:score; do
 done
 grep -q '"tasks":\[{"name":"click","task":"click","score":"tower.click.out","source":{}},{"name":"buy"' export/*/model.json || fail "model.json names no tasks"
 
+# ---- rows without a click are left out: the first task and its shares are corrected, in evaluations and exports ----
+
+expect 0 tnet-train run.yaml run.dir=sampled data.negative_sampling=0.3 tasks.like.loss=bce tasks.buy.weight=2
+for task in click buy like; do
+    within "$(figure sampled $task copc)" .9 1.1 "copc of $task with a third of the rows without a click"
+done
+within "$(figure sampled click auc)" .76 .83 "auc of clicks"
+within "$(figure sampled buy auc)" .78 .85 "auc of purchases"
+expect 0 tnet-eval sampled --data valid.csv --predictions sampled.tsv
+[ "$(awk '$1 == "copc" { print $3 }' out)" = "$(printf '%.6f' "$(figure sampled buy copc)")" ] || fail "tnet-eval finds another copc"
+awk -F '\t' 'NR > 1 { d = $8 - $5 * $9; if (d * d > 1e-12) { print NR, $8, $5 * $9; exit 1 } }' sampled.tsv || fail "a corrected share is no product"
+expect 0 tnet-eval sampled --peers 2 --data valid.csv --predictions both.tsv
+cmp sampled.tsv both.tsv || fail "2 peers correct otherwise"
+expect 0 tnet-export sampled --to sampled-export
+expect 0 tnet-score sampled-export --data valid.csv
+paste sampled.tsv out | awk -F '\t' 'NR > 1 {
+        for (i = 4; i <= 14; i++) { d = $i - $(i + 14); if (d * d > 1e-10) { print NR, i, $i, $(i + 14); exit 1 } }
+    }' || fail "an export is corrected otherwise"
+expect 0 tnet-train run.yaml run.dir=even data.negative_sampling=0.3 data.valid=valid.csv data.test=valid.csv eval.calibrate=platt eval.predictions=mapped.tsv
+even mapped.tsv >null
+expect 3 tnet-train run.yaml run.dir=x --fresh data.negative_sampling=0.3 tasks.like.where=~
+grep -q "'data.negative_sampling' leaves out rows by the label of 'click', and scores of 'like' cannot be corrected for it" err || fail "sampling: $(cat err)"
+
 # ---- what the labels show ----
 
 { head -n 1 train.csv && printf '0,1,,,1,2\n1,0,,,3,4\n0,1,,,5,6\n'; } >odd.csv

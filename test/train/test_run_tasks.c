@@ -119,7 +119,7 @@ TEST_ON(fixture *f, what_does_not_go_together_is_said_in_a_sentence)
         {"data: {format: libsvm, train: a}, tasks: {click: {}, buy: {}}",
          "records of format 'libsvm' have one label"},
         {"data: {format: csv, train: a.csv, negative_sampling: 0.1}, tasks: {click: {}, buy: {}}",
-         "'tasks' and 'data.negative_sampling' do not go together"},
+         "leaves out rows by the label of 'click', and scores of 'buy' cannot be corrected"},
         {"data: {format: csv, train: a.csv, valid: b.csv}, tasks: {click: {}, s: {loss: mse}}, "
          "train: {stop: {monitor: valid.s.auc}}",
          "metric 'auc' does not judge a model of loss 'mse'"},

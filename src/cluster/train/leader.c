@@ -432,6 +432,7 @@ static tn_status await_metrics(tn_leader *l, const tn_order_note *order, tn_done
     for (uint32_t k = 0; k < n && status == TN_OK; k++) {
         tn_metrics_opts opts = l->kinds;
         opts.target = tn_metrics_target(tn_evaluation_task(a->into, k));
+        opts.sampling = k == 0 ? opts.sampling : 1;
         status = tn_metrics_new(&a->part[k], &opts, err);
     }
     if (status == TN_OK) {

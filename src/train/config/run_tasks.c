@@ -312,12 +312,6 @@ static void link_tasks(const reading *r)
 
 /* ---- what does not go together ---- */
 
-static void refuse(const tn_binder *b, const tn_tree *tree, const char *path, const char *why)
-{
-    tn_diag_error(b->diag, tn_tree_place(tree, path), "'tasks' and '%s' do not go together: %s",
-                  path, why);
-}
-
 static void check_format(const tn_binder *b, const tn_tree *tree, const tn_run *run)
 {
     const tn_format *f = run->data.format != NULL ? tn_format_find(run->data.format) : NULL;
@@ -330,12 +324,31 @@ static void check_format(const tn_binder *b, const tn_tree *tree, const tn_run *
     }
 }
 
-static void check_together(const tn_binder *b, const tn_tree *tree, const tn_run *run)
+/* Returns whether rows with a click of task k have one of the first, as labels of shares say. */
+static bool is_within_first(const tn_tasks *tasks, uint32_t k)
 {
-    check_format(b, tree, run);
-    if (run->data.negative_sampling < 1) {
-        refuse(b, tree, "data.negative_sampling",
-               "a row that is no click may be one of another task");
+    for (uint32_t steps = 0; k != 0 && k != TN_NO_TASK && steps < tasks->n; steps++) {
+        k = tasks->task[k].of;
+    }
+    return k == 0;
+}
+
+/* Rows are left out by the label of the first task. What that does to a share of it, or to a task
+ * of its clicks alone, is known; what it does to another one depends on labels that no score says.
+ * */
+static void check_sampling(const reading *r, const tn_tree *tree, const tn_run *run)
+{
+    const tn_tasks *tasks = &r->out->tasks;
+    for (uint32_t k = 1; k < tasks->n && run->data.negative_sampling < 1; k++) {
+        const tn_task *t = &tasks->task[k];
+        if (!is_within_first(tasks, t->where != TN_NO_TASK ? t->where : k)) {
+            tn_diag_error(r->b->diag, tn_tree_place(tree, "data.negative_sampling"),
+                          "'data.negative_sampling' leaves out rows by the label of '%s', and "
+                          "scores of '%s' cannot be corrected for it",
+                          tasks->task[0].name, t->name);
+            tn_diag_hint(r->b->diag, "they can where the task has 'of: %s' or 'where: %s'",
+                         tasks->task[0].name, tasks->task[0].name);
+        }
     }
 }
 
@@ -389,7 +402,8 @@ void tn_tasks_bind(const tn_binder *b, const tn_tree *tree, tn_run *run)
         check_alone(r);
         return;
     }
-    check_together(b, tree, run);
+    check_format(b, tree, run);
+    check_sampling(r, tree, run);
     run->several = r->out;
     run->data.tasks = &r->out->tasks;
     run->data.aside = r->out->aside;
@@ -458,6 +472,7 @@ void tn_run_of_task(const tn_run *run, uint32_t k, tn_run *out)
         out->loss = *tn_run_task_loss(run, k);
         out->data.target = tasks->task[k].target;
         out->eval.metrics = tn_task_metric_names(run, k);
+        out->data.negative_sampling = k == 0 ? run->data.negative_sampling : 1;
         out->several = NULL;
         out->data.tasks = NULL;
     }

@@ -63,7 +63,7 @@ tn_status tn_calibrate_open(tn_calibrate **out, const tn_calibrate_opts *opts, t
     tn_status status = TN_OK;
     for (uint32_t k = 0; k < c->n && status == TN_OK; k++) {
         if (fits_task(opts, k)) {
-            status = tn_calibrator_new(&c->of[k].calibrator, opts->sampling, err);
+            status = tn_calibrator_new(&c->of[k].calibrator, k == 0 ? opts->sampling : 1, err);
         }
     }
     if (status != TN_OK) {

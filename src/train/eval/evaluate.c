@@ -169,7 +169,7 @@ static tn_status begin_tasks(tn_score_collector *j, tn_error *err)
         t->j = (tn_score_collector){.run = &t->run,
                                     .schema = j->schema,
                                     .request = &t->request,
-                                    .sampling = j->sampling,
+                                    .sampling = 1, /* scores are corrected, or need not be */
                                     .out = &j->out->more[k - 1],
                                     .grouped = j->grouped,
                                     .n_tasks = tasks->n};

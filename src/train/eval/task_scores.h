@@ -22,5 +22,6 @@ tn_status tn_task_gather_new(tn_task_gather **out, const tn_worker *w, uint32_t 
                              tn_error *err) TN_MUST_USE;
 void tn_task_gather_free(tn_task_gather *g); /* NULL is fine */
 
-/* Copies what the evaluation graph has of the batch; NULL: there is one label. */
+/* Copies what the evaluation graph has of the batch; NULL: there is one label. Scores of shares are
+ * corrected for sampled negatives, that of the first task is not. */
 const tn_task_scores *tn_task_gather_scores(tn_task_gather *g, uint32_t rows);

@@ -125,6 +125,12 @@ static tn_status build(tn_export_graph *x, tn_params *from, tn_error *err)
     }
     double q = plan->run->data.negative_sampling;
     x->logit = made.logit;
+    if (q < 1 && made.output_bias == NULL && made.n_outputs > 1) { /* shares read its logit */
+        return tn_fail(err, TN_E_CONFIG,
+                       "'data.negative_sampling' is corrected in the bias of the first task's "
+                       "output, and layer '%s' has none",
+                       made.logit->name);
+    }
     if (q < 1 && made.output_bias == NULL) {
         x->logit = tn_apply(x->g, &tn_op_scale, free_name(x->g, "logit.unsampled", b->arena),
                             TN_IN(x->logit), &(tn_scale_attr){1, tn_ln(q)});
