@@ -375,9 +375,10 @@ static void hint_slot(const tn_schema *schema, const tn_slot_spec *spec, tn_byte
     const uint32_t missing = tn_missing_word(token.data, token.size);
     if (spec->width > 0) {
         const bool lacks = spec->list == 0 && tn_format_reads(format->data_options, "list");
-        (void)snprintf(out, room,
-                       lacks ? "\nhint: 'list' of slot '%s' is the byte between its numbers" : "",
-                       spec->name);
+        if (lacks) {
+            (void)snprintf(out, room, "\nhint: 'list' of slot '%s' is the byte between its numbers",
+                           spec->name);
+        }
     } else if (fault == TN_FAULT_NOT_FINITE) {
         (void)snprintf(out, room,
                        "\nhint: slot '%s' with 'non_finite: absent' takes it for no value",

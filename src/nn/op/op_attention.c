@@ -41,7 +41,7 @@ static inline void attention_add(size_t n, tn_real *restrict y, const tn_real *r
     }
 }
 
-TN_HOT void tn_attention_forward(const tn_attention *a)
+TN_HOT static void forward_head(const tn_attention *a)
 {
     for (size_t i = 0; i < a->n; i++) {
         const tn_real *q = vector(&a->q, i);
@@ -64,7 +64,7 @@ TN_HOT void tn_attention_forward(const tn_attention *a)
     }
 }
 
-TN_HOT void tn_attention_backward(const tn_attention *a, const tn_attention_grads *d)
+TN_HOT static void backward_head(const tn_attention *a, const tn_attention_grads *d)
 {
     for (size_t i = 0; i < a->n; i++) {
         const tn_real *q = vector(&a->q, i);
@@ -86,6 +86,16 @@ TN_HOT void tn_attention_backward(const tn_attention *a, const tn_attention_grad
             }
         }
     }
+}
+
+void tn_attention_forward(const tn_attention *a)
+{
+    forward_head(a);
+}
+
+void tn_attention_backward(const tn_attention *a, const tn_attention_grads *d)
+{
+    backward_head(a, d);
 }
 
 /* ---- sequence_attention ---- */
