@@ -89,10 +89,10 @@ typedef struct tn_data_opts {
     const uint32_t *day;   /* n_days: the days that `days` names, ascending */
     double wait_s;         /* INFINITY: for ever */
     bool ordered;          /* rows have the order of their labels, and no window mixes all */
+    bool aside_optional;   /* set by the program: data may lack the columns of `aside` */
     tn_target target;      /* target of the loss: set by the program, no option */
     const tn_tasks *tasks; /* set by the program: the tasks of the run; NULL: one label */
     const tn_aside *aside; /* columns of their n_aside numbers */
-    bool aside_optional;   /* set by the program: data may lack these columns */
 } tn_data_opts;
 
 enum { TN_HELD_NONE, TN_HELD_SHARE, TN_HELD_LAST };
