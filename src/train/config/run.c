@@ -185,10 +185,9 @@ static const tn_field cluster_fields[] = {
     TN_FIELD_CHOICE(tn_cluster_opts, values, "f32", wire_words,
                     "how rows, gradients and weights travel between peers"),
     TN_FIELD_DURATION(tn_cluster_opts, start_timeout, "120s", 0, 1e6, "for all peers to start"),
-    TN_FIELD_STR(
-        tn_cluster_opts, restarts, "3/1h",
-        "how often the peers of one machine start again after a process was killed, within "
-        "what time; 0: never"),
+    TN_FIELD_STR(tn_cluster_opts, restarts, "3/1h",
+                 "how often peers of one machine start again after a process was killed, within "
+                 "what time; 0: never"),
     TN_FIELD_TREE(tn_cluster_opts, security, "~", "keys and allow-list beyond this host"),
     TN_FIELD_END,
 };
