@@ -336,8 +336,9 @@ static void numeric_forward(tn_node *y, tn_range rows)
     const tn_numeric_attr *attr = y->attr;
     const size_t stride = attr->of > 0 ? attr->of : attr->cols;
     TN_ASSERT(from != NULL && attr->first + attr->cols <= stride);
-    for (size_t r = rows.from; r < rows.to; r++) {
-        tn_vec_copy(y->shape.cols, tn_val_row(y, r), from + r * stride + attr->first, false);
+    from += rows.from * stride + attr->first;
+    for (size_t r = rows.from; r < rows.to; r++, from += stride) {
+        tn_vec_copy(y->shape.cols, tn_val_row(y, r), from, false);
     }
 }
 
