@@ -23,6 +23,7 @@ tasks:
 model: {type: mmoe, experts: 2, expert: [16], tower: [8], bias_init: -1}
 train: {batch: 40, epochs: 2, threads: 1, optimizer: {type: adagrad, lr: 0.05}}
 checkpoint: {every: 20steps, keep: 9}
+eval: {calibrate: none}
 log: {progress: false}
 END
 files() { echo "[$(seq -s, 0 $(($1 - 1)) | sed 's/[0-9]/&.csv/g')]"; }

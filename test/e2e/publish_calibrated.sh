@@ -58,6 +58,12 @@ expect 0 tnet-train c.yaml run.dir=epochs export.to=y export.every=1epoch train.
 as_fitted epochs y
 expect 0 tnet-train c.yaml run.dir=two export.to=z --peers 2
 as_fitted two z
+
+# A map of another kind than is wanted is not served.
+first=$(find steps/ckpt-* -prune -type d -exec grep -l '"export":{"due":true' {}/MANIFEST \; | head -n 1)
+rm -rf again
+expect 0 tnet-export -q c.yaml run.dir=steps --checkpoint "$(dirname "$first")" --to again eval.calibrate=isotonic
+[ -z "$(map again/*/model.json)" ] || fail "isotonic was wanted: $(map again/*/model.json)"
 echo "$name: of files, by steps and epochs, of two processes"
 
 # The last day has nothing behind it, until there is.

@@ -259,6 +259,11 @@ grep -q '"kind":"eval".*"buy":{"rows":' days/metrics.jsonl || fail "the day afte
 expect 0 tnet-score published --data valid.csv
 [ "$(head -n 1 out)" = "$(head -n 1 p.tsv)" ] || fail "what is published has no tasks: $(head -n 1 out)"
 
+# what is published is calibrated by task, each export by maps of its own model
+# shellcheck disable=SC2086
+expect 0 tnet-train run.yaml run.dir=days2 --fresh $days export.to=published2 eval.calibrate=platt
+grep -q '"name":"buy","task":"click","score":"task.buy".*"calibration":{"kind":"platt"' published2/*/model.json || fail "published purchases are not calibrated"
+
 # ---- a task that means something else ----
 
 expect 3 tnet-eval run.yaml run.dir=run tasks.buy.of=~
