@@ -55,8 +55,8 @@ enum { TN_KNOTS_MAX = 1 << 16, TN_UNKNOWN_MAX = 63 /* larger m are this one */ }
 /* A map of logits that are corrected for sampled negatives. */
 typedef struct tn_calibration {
     tn_calibration_kind kind;
-    double a, b, c;      /* Platt: a > 0; c is 0 where m is no matter */
     uint32_t n;          /* isotonic: knots, at least one; z ascends, p does not fall */
+    double a, b, c;      /* Platt: a > 0; c is 0 where m is no matter */
     const tn_knot *knot; /* lent */
 } tn_calibration;
 

@@ -57,9 +57,9 @@ extern const tn_field tn_task_source_fields[];
 typedef struct tn_model_task {
     const char *name;
     tn_target target;
+    bool calibrated;   /* not the first, which has the calibration of the output */
     const char *score; /* the node of its score: of clicks the logit */
     const char *given; /* a share's logit given a click; NULL: it is no share */
-    bool calibrated;   /* not the first, which has the calibration of the output */
     tn_calibration calibration;
     tn_doc_raw source; /* a tn_task_source; an older export has none */
 } tn_model_task;

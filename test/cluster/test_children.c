@@ -307,10 +307,10 @@ TEST(restarts_of_long_ago_do_not_count)
 
 TEST(a_group_that_is_asked_to_end_does_not_start_again)
 {
-    char role[] = "idle"; /* SIGTERM kills it */
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        char role[] = "idle"; /* SIGTERM kills it */
         char *words[] = {program_name, role, fix.fd, NULL};
         const tn_children_opts opts = {.path = self,
                                        .words = words,

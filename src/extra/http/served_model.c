@@ -164,6 +164,7 @@ tn_status tn_served_sink(tn_served *v, tn_served_hand *hand, const tn_row_kind *
     row_reader *r = NULL;
     uint32_t number = 0;
     TN_TRY(choose_reader(v, kind, &r, &number, err));
+    TN_ASSERT(r != NULL);
     if (hand->rows[number] == NULL) {
         TN_TRY(tn_rows_new(&hand->rows[number], r->schema, 0, err));
     }

@@ -220,6 +220,7 @@ static void add_real(tn_text *out, double value, bool single)
 static void add_whole(tn_text *out, const struct datatype *type, const char *at)
 {
     uint64_t value = 0;
+    TN_ASSERT(type->size >= 1 && type->size <= sizeof value);
     memcpy(&value, at, type->size);
     if (type->kind == ELEMENT_SIGNED) {
         const uint32_t unused = 64 - 8 * type->size;
@@ -294,6 +295,7 @@ static tn_status check_end(const tensors *all, tensor *t, tn_error *err)
 static tn_status take_tensors(tn_row_sink *to, tensors *all, tn_error *err)
 {
     tn_text *record = to->record;
+    TN_ASSERT(all->item != NULL);
     for (uint64_t r = 0; r < all->item[0].rows; r++) {
         tn_text_clear(record);
         for (uint32_t i = 0; i < all->n; i++) {

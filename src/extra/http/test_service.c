@@ -123,7 +123,7 @@ static void first_line(char out[32])
 {
     tn_text wanted CLEANUP(tn_text_done) = {0};
     wanted_lines(&wanted);
-    (void)snprintf(out, 32, "%.*s", (int)strcspn(wanted.data, "\n"), wanted.data);
+    (void)snprintf(out, 32, "%.*s", (int)strcspn(tn_text_str(&wanted), "\n"), tn_text_str(&wanted));
 }
 
 TEST(json_has_the_scores_of_the_training_data)
