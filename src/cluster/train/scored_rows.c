@@ -197,7 +197,7 @@ static bool are_tasks_fit(const tn_scored_form *form, tn_bytes *row)
     for (uint32_t k = 0; form->tasks != NULL && k < form->tasks->n; k++) {
         const char *at = tn_get(row, TASK_FLOATS * sizeof(float));
         const float factor = at != NULL ? tn_load_f32(at + FACTOR * sizeof(float)) : -1;
-        fit = fit && factor >= 0 && factor <= WEIGHT_MAX &&
+        fit = at != NULL && fit && factor >= 0 && factor <= WEIGHT_MAX &&
               tn_target_takes(form->tasks->task[k].target, (double)tn_load_f32(at));
     }
     return fit;

@@ -373,6 +373,7 @@ static void hint_slot(const tn_schema *schema, const tn_slot_spec *spec, tn_byte
         token.size > 0 && tn_read_f64(token.data, token.size, &number) == TN_NUM_OK;
     const bool is_whole = is_number && tn_read_i64(token.data, token.size, &whole) == TN_NUM_OK;
     const uint32_t missing = tn_missing_word(token.data, token.size);
+    TN_ASSERT(format != NULL);
     if (spec->width > 0) {
         const bool lacks = spec->list == 0 && tn_format_reads(format->data_options, "list");
         if (lacks) {
