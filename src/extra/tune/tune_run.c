@@ -47,7 +47,9 @@ static void add_word(words *w, const char *word)
     if (w->n + 1 >= w->room) {
         w->room = 2 * w->room + 32;
         char **item = TN_NEW_ARRAY(w->tune->arena, char *, w->room);
-        memcpy(item, w->item, w->n * sizeof *item);
+        for (uint32_t i = 0; i < w->n; i++) {
+            item[i] = w->item[i];
+        }
         w->item = item;
     }
     w->item[w->n++] = tn_tree_text(w->tune->arena, word, strlen(word));

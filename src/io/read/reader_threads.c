@@ -461,14 +461,12 @@ static double prior_of(tn_target target, float label)
 
 static void add_task_priors(const assembly *a, uint32_t i, tn_prior *prior)
 {
-    const tn_schema *s = a->r->schema;
-    const tn_tasks *tasks = s->data->tasks;
+    const tn_tasks *tasks = a->r->schema->data->tasks;
     const window_row *p = &a->window.pick[i];
-    if (tasks == NULL) { /* there may be no numbers at all */
+    if (tasks == NULL) {
         return;
     }
-    const float *aside =
-        p->work->parsed.rows->numeric + (size_t)p->row * tn_schema_numbers(s) + s->n_numeric;
+    const float *aside = tn_rows_aside(p->work->parsed.rows, p->row);
     const tn_parsed_row *row = row_of(a, i);
     for (uint32_t k = 0; k < tasks->n; k++) {
         const tn_task_row is = tn_task_row_of(tasks, k, row->label, aside);

@@ -255,8 +255,7 @@ static float *task_values(const tn_batch_builder *f, uint32_t k, uint32_t which)
 static void add_tasks(tn_batch_builder *f, const tn_rows *rows, uint32_t i, uint32_t r)
 {
     const tn_parsed_row *row = &rows->row[i];
-    const tn_schema *s = f->schema;
-    const float *aside = rows->numeric + (size_t)i * tn_schema_numbers(s) + s->n_numeric;
+    const float *aside = tn_rows_aside(rows, i);
     bool contradicts = false;
     for (uint32_t k = 0; k < f->tasks->n; k++) {
         const tn_task_row is = tn_task_row_of(f->tasks, k, row->label, aside);

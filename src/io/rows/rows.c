@@ -240,6 +240,13 @@ fail:
     return TN_E_MEMORY;
 }
 
+const float *tn_rows_aside(const tn_rows *rows, uint32_t i)
+{
+    const tn_schema *s = rows->schema;
+    return rows->numeric == NULL ? NULL
+                                 : rows->numeric + (size_t)i * tn_schema_numbers(s) + s->n_numeric;
+}
+
 void tn_rows_clear(tn_rows *rows)
 {
     rows->n = 0;

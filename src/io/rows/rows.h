@@ -130,6 +130,9 @@ tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err) TN_MU
 /* Makes room for one more value of the open row, whose size was not known when it began. */
 tn_status tn_rows_more(tn_rows *rows, tn_error *err) TN_MUST_USE;
 
+/* Returns the numbers beside row i, labels and factors of tasks; NULL: the rows have no numbers. */
+const float *tn_rows_aside(const tn_rows *rows, uint32_t i);
+
 /* Add one value of a slot or numeric column, never a null one; `x` is its x_j. int64 features are
  * reinterpreted for `id`. A real is for specs that want a number (tn_spec_is_number); one that is a
  * float32 means what tn_transform_of_single returns. */
